@@ -1,0 +1,25 @@
+# SPDX-License-Identifier: Apache-2.0
+# Libraries from the distribution. No network, no vendored trees (docs/adding-a-device.md says what
+# each is for). Debian's spdlog and toml++ targets link shared libraries, so they are used as headers.
+find_package(Threads REQUIRED)
+find_package(fmt REQUIRED)
+find_package(tl-expected REQUIRED)
+find_package(nlohmann_json REQUIRED)
+find_package(CLI11 REQUIRED)
+find_package(PkgConfig REQUIRED)
+pkg_check_modules(xxhash REQUIRED IMPORTED_TARGET libxxhash)
+pkg_check_modules(seccomp REQUIRED IMPORTED_TARGET libseccomp)
+find_package(SQLiteCpp REQUIRED)
+
+# Compile options every target of ours shares.
+add_library(tw_options INTERFACE)
+target_compile_features(tw_options INTERFACE cxx_std_20)
+target_compile_options(tw_options INTERFACE
+  -Wall -Wextra -Wpedantic -Wconversion -Wshadow
+  $<$<BOOL:${TILEWRIGHT_WERROR}>:-Werror>)
+if(TILEWRIGHT_SANITIZE)
+  target_compile_options(tw_options INTERFACE
+    -fsanitize=${TILEWRIGHT_SANITIZE} -fno-omit-frame-pointer -fno-sanitize-recover=all)
+  target_link_options(tw_options INTERFACE -fsanitize=${TILEWRIGHT_SANITIZE})
+endif()
+target_link_libraries(tw_options INTERFACE fmt::fmt-header-only tl::expected)

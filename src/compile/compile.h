@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+// Source -> Binary: the host compiler under limits, behind a content-addressed cache.
+#pragma once
+
+#include "base/error.h"
+#include "base/outcome.h"
+#include "base/subprocess.h"
+#include "generate/generate.h"
+
+#include <chrono>
+#include <filesystem>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace tilewright {
+
+struct Binary {
+  std::filesystem::path path;  // the shared object; stays valid while its Compiler lives
+  std::string hash;            // of everything that decided it: text, headers, flags, compiler
+  Launch launch;
+  std::string log;  // what the compiler printed
+  bool from_cache = false;
+  double compile_seconds = 0;   // 0 if from the cache
+  std::int64_t text_bytes = 0;  // size of the machine code section
+};
+
+// Either a binary or the finding (compile_error, compile_timeout, or `cheat`/`illegal` by an
+// inspection rule such as `writable-state`).
+struct CompileResult {
+  std::optional<Binary> binary;
+  Finding finding;
+};
+
+struct CompileOptions {
+  std::string compiler;  // path or name; empty: TILEWRIGHT_CXX, else g++, c++
+  std::filesystem::path
+      cache_directory;  // empty: cache_home(); unusable: works without, says so once
+  std::int64_t cache_cap_bytes = std::int64_t{2} << 30;  // least recently used entries go first
+  std::chrono::milliseconds limit{60000};
+  // A kernel has no business with state between calls: a shared object with writable objects, TLS
+  // or undefined symbols beyond memcpy and friends is refused. Off only to test later defences.
+  bool refuse_writable_state = true;
+};
+
+class Compiler {
+ public:
+  // An Error of code environment if there is no compiler, with how to get one.
+  [[nodiscard]] static Result<Compiler> create(CompileOptions options);
+  ~Compiler();
+  Compiler(Compiler&&) noexcept;
+  Compiler& operator=(Compiler&&) noexcept;
+
+  // Thread-safe; concurrent processes may share the cache. `supervision` lets the caller pause
+  // compilers while something is being timed, or cancel.
+  [[nodiscard]] CompileResult compile(const Source& source, const Supervision& supervision = {});
+  // First line of `compiler --version`.
+  [[nodiscard]] const std::string& version() const;
+
+ private:
+  struct State;
+  explicit Compiler(std::unique_ptr<State> state);
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace tilewright

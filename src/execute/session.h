@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: Apache-2.0
+// Talking to tilewright-runner, the only process that touches candidate code.
+//
+// A Worker is one persistent runner: libraries loaded, baselines primed, single-threaded. For each
+// candidate it forks a child that makes its thread team, locks itself down (seccomp, rlimits, no
+// network, no file writes, no new threads or processes), and only then loads the candidate. The
+// child answers requests, one line each, until the session closes. Whatever the candidate does -
+// hang, abort, exit(0), fork - ends that child alone: the parent kills its process group, reports a
+// Finding, and the next session starts from a clean fork.
+#pragma once
+
+#include "base/error.h"
+#include "base/outcome.h"
+#include "compile/compile.h"
+#include "execute/arena.h"
+
+#include <chrono>
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace tilewright {
+
+struct WorkerOptions {
+  std::filesystem::path runner;                // empty: beside this program, else PATH
+  std::vector<int> cpus;                       // CPUs the team is pinned to; empty: device.cpus
+  std::chrono::milliseconds call_limit{2000};  // wall limit of one candidate call, at least
+  std::size_t memory_limit = std::size_t{8} << 30;
+};
+
+// One burst: `calls` calls of one contestant back to back, rotating over the sets.
+struct Burst {
+  std::string contestant;  // "candidate", or a baseline's name
+  int calls = 1;
+  int first_set = 0;
+  bool each = false;       // true: one sample per call (server mode), else one per burst
+  double gap_mean_us = 0;  // > 0: exponential idle gaps before each call, not counted
+  std::uint64_t gap_seed = 0;
+};
+
+struct Sample {
+  std::string contestant;
+  int burst = 0;       // index of its burst in the plan
+  double seconds = 0;  // per call
+  int calls = 1;
+  std::int64_t switches = 0;  // involuntary context switches during the burst
+};
+
+struct TimingReply {
+  Finding finding;  // ok, or how the candidate ended
+  std::vector<Sample> samples;
+  double wall_seconds = 0;     // by the parent's clock, whole request
+  double claimed_seconds = 0;  // sum over samples plus gaps, by the child's
+};
+
+struct WorkerFacts {
+  std::vector<std::string> isolation;  // what is in force: "seccomp", "rlimits", "no-new-privs"
+  std::string missing;                 // what is not, and why
+};
+
+class Session;
+
+class Worker {
+ public:
+  [[nodiscard]] static Result<Worker> start(const WorkerOptions& options, const Device& device);
+  ~Worker();
+  Worker(Worker&&) noexcept;
+  Worker& operator=(Worker&&) noexcept;
+  [[nodiscard]] const WorkerFacts& facts() const;
+
+  // Opens a session for a candidate (nullptr: baselines only) with the named baselines. The arena
+  // must outlive the session. A Finding other than ok (launch_error, crash, cheat) means that the
+  // candidate could not be loaded; an Error, that the runner itself failed.
+  struct Opened {
+    std::unique_ptr<Session> session;  // null unless finding.ok()
+    Finding finding;
+  };
+  [[nodiscard]] Result<Opened> open(const Arena& arena, const Binary* candidate,
+                                    const std::vector<std::string>& baselines);
+
+ private:
+  friend class Session;
+  struct State;
+  explicit Worker(std::unique_ptr<State> state);
+  std::unique_ptr<State> state_;
+};
+
+class Session {
+ public:
+  ~Session();
+  Session(const Session&) = delete;
+  Session& operator=(const Session&) = delete;
+
+  // One call of a contestant on one operand set.
+  [[nodiscard]] Finding call(const std::string& contestant, int set, float alpha = 1,
+                             float beta = 0);
+  // The candidate on other sizes than the problem's (ragged neighbours): operands of set 0 with
+  // m <= M, n <= N, k <= K and the arena's strides.
+  [[nodiscard]] Finding call_sizes(std::int64_t m, std::int64_t n, std::int64_t k);
+  // Runs the bursts in order. Baselines were prepared when the session opened; reprepare() after
+  // their B has changed.
+  [[nodiscard]] TimingReply time(const std::vector<Burst>& plan);
+  [[nodiscard]] Finding reprepare();
+
+ private:
+  friend class Worker;
+  struct State;
+  explicit Session(std::unique_ptr<State> state);
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace tilewright

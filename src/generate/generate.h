@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+// Program -> Source: short text that instantiates reviewed device headers.
+#pragma once
+
+#include "base/error.h"
+#include "device/device.h"
+#include "launch/launch.h"
+#include "problem/problem.h"
+#include "program/program.h"
+
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace tilewright {
+
+// Version of the device headers: raised by any change that can alter speed or results. It is part
+// of the cache key (by content) and of every trial (by this number).
+inline constexpr int kDeviceHeadersVersion = 1;
+
+struct Source {
+  std::string text;                // the translation unit
+  std::string language = "c++";    // "c++" now; "cuda" comes with its backend
+  std::vector<std::string> flags;  // compiler flags the text needs, such as -mavx512f
+  // Headers that the text includes, by the name it uses, with their content.
+  std::vector<std::pair<std::string, std::string>> headers;
+  Launch launch;
+};
+
+// `program` must be legal for (problem, device): check with refusals() first.
+[[nodiscard]] Result<Source> generate(const Program& program, const Problem& problem,
+                                      const Device& device);
+
+// One self-contained file: the headers in include order, then the text.
+[[nodiscard]] std::string self_contained(const Source& source);
+
+// A candidate from outside (a person, an LLM): source text and launch file, given the same device
+// headers and the flags of the widest isa of `device`.
+[[nodiscard]] Source foreign_source(std::string text, Launch launch, const Device& device);
+
+}  // namespace tilewright

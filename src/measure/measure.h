@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+// Binary -> Timing: paired, interleaved, shuffled, checked. docs/measurement.md has the protocol.
+#pragma once
+
+#include "base/outcome.h"
+#include "execute/session.h"
+#include "measure/statistics.h"
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <vector>
+
+namespace tilewright {
+
+enum class Mode { offline, hot, cold, server };
+[[nodiscard]] std::string_view name_of(Mode mode);
+[[nodiscard]] std::optional<Mode> mode_from(std::string_view name);
+
+struct MeasureOptions {
+  Mode mode = Mode::offline;
+  int rounds = 7;                 // paired rounds, at least 5 for a verdict
+  double burst_seconds = 0.02;    // length aimed at for one burst
+  int max_calls = 64;             // per burst
+  double settle_seconds = 0.002;  // pause before each burst, so that other teams' spinners sleep
+  double gap_mean_us = 200;       // server mode
+  std::uint64_t seed = 1;         // of the shuffles and gaps
+  bool self_pair = true;          // time the candidate against itself too: the noise
+};
+
+// What must happen round timing so that its outputs count; verify supplies it.
+struct TimedChecks {
+  std::function<void()> before_round;                                // rewrite inputs
+  std::function<Finding(const std::vector<int>& sets)> after_round;  // check outputs
+};
+
+struct Column {  // one contestant
+  std::string name;
+  double median_us = 0;  // per call
+  double spread = 0;     // MAD / median
+  // Against the candidate: t_column / t_candidate, paired by round. 1 for the candidate itself.
+  Interval ratio;
+  Comparison comparison = Comparison::same;
+  std::vector<double> round_us;  // raw, one per accepted round
+};
+
+struct Timing {
+  Finding finding;  // ok, noisy, or how the candidate ended
+  Mode mode = Mode::offline;
+  std::vector<Column> columns;  // candidate first, then baselines in the order asked
+  double noise = 0.01;          // half-width from the self pair, at least 0.01
+  int rejected_rounds = 0;      // contaminated: context switches, clock disagreement
+  double seconds = 0;           // spent measuring
+};
+
+// The session must hold the candidate and every name in `baselines`.
+[[nodiscard]] Timing measure(Session& session, const Arena& arena,
+                             const std::vector<std::string>& baselines,
+                             const MeasureOptions& options, const TimedChecks& checks);
+
+// Operand sets that an arena needs in this mode: offline rotates over at least four times the
+// private caches (16 sets at most), hot uses one, cold exceeds twice the last-level cache within
+// `byte_limit`.
+[[nodiscard]] int sets_for(const Problem& problem, const Device& device, Mode mode,
+                           std::int64_t byte_limit = std::int64_t{1} << 30);
+
+}  // namespace tilewright

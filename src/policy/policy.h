@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+// Policies: who writes the next programs. Everything that proposes is behind this interface.
+#pragma once
+
+#include "base/error.h"
+#include "program/space.h"
+#include "trial/trial.h"
+
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace tilewright {
+
+class Policy {
+ public:
+  virtual ~Policy() = default;
+  // Up to `count` legal programs not proposed before by this object; fewer or none when it has no
+  // more to say.
+  [[nodiscard]] virtual std::vector<Program> propose(std::size_t count) = 0;
+  // Told the result of every proposal, failures included, in any order.
+  virtual void observe(const Trial& trial) = 0;
+  [[nodiscard]] virtual std::string_view name() const = 0;
+};
+
+struct PolicyContext {
+  Problem problem;
+  Device device;
+  std::uint64_t seed = 1;
+  std::vector<Trial> history;  // earlier trials that may be learned from (any problem)
+};
+
+struct PolicyInfo {
+  std::string_view name;
+  std::string_view help;
+};
+[[nodiscard]] std::vector<PolicyInfo> policies();
+// random | analytic | evolve (seeded by analytic). An unknown name lists the known ones.
+[[nodiscard]] Result<std::unique_ptr<Policy>> make_policy(std::string_view name,
+                                                          PolicyContext context);
+
+// The cache model that orders programs before anything is measured: estimated seconds of a call
+// from FMA throughput, register and cache traffic, packing and thread imbalance. It need not be
+// right, only rank well.
+[[nodiscard]] double estimate_seconds(const Program& program, const Problem& problem,
+                                      const Device& device);
+
+}  // namespace tilewright

@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+// Wisdom: the winners of a database as a small text file that people pass on.
+//
+//   tilewright-wisdom 1
+//   device {"kind":"cpu",...}
+//   entry <problem> | <program> | time_us=12.3 vs=onednn ratio=1.18 verified=full mode=offline
+//   date=2026-11-29 hash <xxh3-128 of all lines above>
+//
+// A file is checked whole before any of it is used: version, device, every entry, hash. A bad file
+// is a miss with one warning, never fatal; merging is a union in which the faster entry stays.
+#pragma once
+
+#include "base/error.h"
+#include "device/device.h"
+#include "record/database.h"
+
+#include <filesystem>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace tilewright {
+
+inline constexpr int kWisdomVersion = 1;
+
+struct WisdomEntry {
+  std::string problem, program, mode;
+  double time_us = 0;
+  std::string reference;  // the fastest headline baseline
+  double ratio = 0;       // its time / ours
+  std::string date;       // YYYY-MM-DD
+  friend bool operator==(const WisdomEntry&, const WisdomEntry&) = default;
+};
+
+struct Wisdom {
+  Device device;
+  std::vector<WisdomEntry> entries;  // sorted by (problem, mode); one each
+};
+
+[[nodiscard]] std::string to_text(const Wisdom& wisdom);
+[[nodiscard]] Result<Wisdom> parse_wisdom(std::string_view text);
+[[nodiscard]] Result<Wisdom> export_wisdom(const Database& database, const Device& device);
+// Union; both must be of one device.
+[[nodiscard]] Result<Wisdom> merge(const Wisdom& a, const Wisdom& b);
+// The file for a device, or the reason why it does not count here.
+[[nodiscard]] Result<Wisdom> load_wisdom(const std::filesystem::path& path, const Device& device);
+
+}  // namespace tilewright

@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+// A Trial: everything known of one attempt. Reward, report and replay are pure functions of trials.
+#pragma once
+
+#include "base/error.h"
+#include "base/outcome.h"
+#include "device/device.h"
+#include "problem/problem.h"
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace tilewright {
+
+struct BaselineTime {
+  double time_us = 0;                               // median per call
+  double ratio_low = 0, ratio = 0, ratio_high = 0;  // t_baseline / t_candidate with its interval
+  std::string comparison;  // faster | slower | same | ambiguous, from the candidate's side
+  bool headline = true;    // part of "fastest baseline"
+};
+
+struct Trial {
+  std::string problem;  // to_text(Problem)
+  std::string program;  // Program::text(), or "source:<hash>" for outside candidates
+  std::string device;   // Device::fingerprint()
+  Outcome outcome = Outcome::illegal;
+  std::string rule, detail;  // of the finding, if not ok
+  std::string mode = "offline";
+  double time_us = 0;  // median per call; 0 unless timed
+  double spread = 0;
+  double noise = 0;  // of the self pair in the same run
+  std::map<std::string, BaselineTime> baselines;
+  double max_abs_error = 0, max_bound_ratio = 0, norm_ratio = 0;
+  bool repeatable = true;
+  double compile_seconds = 0, total_seconds = 0;
+  std::string binary_hash;
+  std::string policy;  // who proposed it
+  std::string stage;   // "screen" or "final"
+  std::string run;     // id of the tuning run
+  std::string split;   // "train" or "held-out"
+  std::uint64_t seed = 0;
+  std::int64_t unix_ms = 0;  // when it ended
+  int program_language = 0, device_headers = 0;
+  std::string compiler, libraries, host;  // versions and where
+
+  // Content id: the same trial recorded twice, or merged from two databases, is one row.
+  [[nodiscard]] std::string id() const;
+  // Fastest headline baseline's time, 0 if none.
+  [[nodiscard]] double reference_us() const;
+  // reference_us / time_us, 0 unless ok.
+  [[nodiscard]] double speedup() const;
+};
+
+[[nodiscard]] std::string to_json(const Trial& trial);  // one line
+[[nodiscard]] Result<Trial> trial_from_json(std::string_view line);
+
+// Held out of every fit: shapes with a size of 12288, and a fixed tenth of the rest by hash.
+[[nodiscard]] std::string split_of(const Problem& problem);
+
+}  // namespace tilewright

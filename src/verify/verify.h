@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+// Proof: a program is admitted only if every rule here holds (docs/verification.md).
+//
+// Reference: f64 accumulation of the half inputs, one rounding. Rules, by the name a verdict
+// carries: exact-01, exact-signs, exact-split-k, bound (normal, uniform, cancelling, large, tiny),
+// norm, poison (NaN and a plausible pattern), guards, inputs-unchanged, fresh-data, fresh-address,
+// ragged, alpha-beta, timed-outputs, replay.
+#pragma once
+
+#include "base/outcome.h"
+#include "execute/session.h"
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace tilewright {
+
+struct VerifyOptions {
+  std::uint64_t seed = 0;  // of the data; the same seed draws the same data
+  bool quick = false;      // a screening subset (exact-split-k, one fresh bound, guards, poison)
+};
+
+struct Verdict {
+  Finding finding;             // ok, or the first rule that failed with its evidence
+  int checks = 0;              // how many rules were tried
+  double max_bound_ratio = 0;  // largest |err| / bound seen
+  double max_abs_error = 0;    // largest |err| on normal data: the paper's deviation
+  double norm_ratio = 0;       // normwise error / that of the correctly rounded reference
+  bool repeatable = true;      // bitwise, run to run
+};
+
+// Holds references for one problem so that many candidates are checked against the same data.
+class Verifier {
+ public:
+  Verifier(const Arena& arena, VerifyOptions options);
+  ~Verifier();
+
+  // The whole proof, before timing. Draws data after the candidate was compiled.
+  [[nodiscard]] Verdict prove(Session& session);
+  // The same checks (bound only) for a baseline: its status is not enough.
+  [[nodiscard]] Verdict prove_baseline(Session& session, const std::string& baseline);
+
+  // Around timing. arm(): fresh normal data in every set, C holds a plausible pattern.
+  void arm();
+  // Between rounds: rewrites A of every set, so that results of an earlier round are wrong now.
+  void refresh();
+  // After a round: every set's C against its present A, by Freivalds products in f64, set 0 in
+  // full; guards and inputs too. `ran` lists the sets that the round's calls visited.
+  [[nodiscard]] Finding check_timed(const std::vector<int>& ran);
+  // After timing: A rewritten, C poisoned, called once more, checked in full.
+  [[nodiscard]] Finding replay(Session& session);
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace tilewright
