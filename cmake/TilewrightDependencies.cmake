@@ -1,6 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 # Libraries from the distribution. No network, no vendored trees (docs/adding-a-device.md says what
 # each is for). Debian's spdlog and toml++ targets link shared libraries, so they are used as headers.
+#
+# TILEWRIGHT_PORTABLE: every library that is linked is an archive, so that a binary needs no more than
+# glibc. The libraries that we are compared with are opened at run time in any case.
+if(TILEWRIGHT_PORTABLE)
+  set(CMAKE_FIND_LIBRARY_SUFFIXES .a)
+endif()
 find_package(Threads REQUIRED)
 find_package(fmt REQUIRED)
 find_package(tl-expected REQUIRED)
@@ -21,5 +27,8 @@ if(TILEWRIGHT_SANITIZE)
   target_compile_options(tw_options INTERFACE
     -fsanitize=${TILEWRIGHT_SANITIZE} -fno-omit-frame-pointer -fno-sanitize-recover=all)
   target_link_options(tw_options INTERFACE -fsanitize=${TILEWRIGHT_SANITIZE})
+endif()
+if(TILEWRIGHT_PORTABLE)
+  target_link_options(tw_options INTERFACE -static-libstdc++ -static-libgcc)
 endif()
 target_link_libraries(tw_options INTERFACE fmt::fmt-header-only tl::expected)
