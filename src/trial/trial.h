@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A Trial: everything known of one attempt. Reward, report and replay are pure functions of trials.
+//
+// trial.cc holds what follows from the fields; trial_json.cc the line that databases and logs keep.
 #pragma once
 
 #include "base/error.h"
@@ -15,11 +17,16 @@
 
 namespace tilewright {
 
+// Goes up when an old reader could misread a new line. A field more does not count: readers ignore
+// fields that they do not know and give missing ones their default.
+inline constexpr int kTrialSchemaVersion = 1;
+
 struct BaselineTime {
   double time_us = 0;                               // median per call
   double ratio_low = 0, ratio = 0, ratio_high = 0;  // t_baseline / t_candidate with its interval
   std::string comparison;  // faster | slower | same | ambiguous, from the candidate's side
   bool headline = true;    // part of "fastest baseline"
+  friend bool operator==(const BaselineTime&, const BaselineTime&) = default;
 };
 
 struct Trial {
@@ -52,12 +59,18 @@ struct Trial {
   [[nodiscard]] double reference_us() const;
   // reference_us / time_us, 0 unless ok.
   [[nodiscard]] double speedup() const;
+  friend bool operator==(const Trial&, const Trial&) = default;
 };
 
-[[nodiscard]] std::string to_json(const Trial& trial);  // one line
+// One line. Numbers come back as they were, NaN and infinities included (as words); bytes that are
+// no UTF-8 (a compiler's message may hold some) become U+FFFD.
+[[nodiscard]] std::string to_json(const Trial& trial);
+// Needs schema_version, problem, program, device and outcome.
 [[nodiscard]] Result<Trial> trial_from_json(std::string_view line);
 
-// Held out of every fit: shapes with a size of 12288, and a fixed tenth of the rest by hash.
+// "held-out" or "train". Held out of every fit: shapes with a size of 12288, and a fixed tenth of
+// the rest by hash. It depends on M, N and K alone, so that no type, layout or batch of a held-out
+// shape is fitted on.
 [[nodiscard]] std::string split_of(const Problem& problem);
 
 }  // namespace tilewright
