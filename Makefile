@@ -2,7 +2,7 @@
 # What a newcomer types. Each target installs what it misses (scripts/bootstrap.sh), then calls one
 # script; CMake and its presets do the work, and may as well be used alone.
 # Environment: JOBS (parallel jobs), BUDGET (of the demo, such as 2m).
-.PHONY: help demo check check-long portable format
+.PHONY: help demo check check-long portable format tidy
 .DEFAULT_GOAL := help
 
 help: ## this list
@@ -28,3 +28,7 @@ portable: ## build/portable/bin: binaries that need only glibc 2.36 or newer
 format: ## clang-format-19 over all C++ files
 	@scripts/bootstrap.sh style
 	@scripts/format.sh
+
+tidy: ## clang-tidy-19 over src/
+	@scripts/bootstrap.sh build test style
+	@scripts/tidy.sh
