@@ -43,13 +43,6 @@ class Space {
   std::unique_ptr<State> state_;
 };
 
-// The grammar mask of a language model. `prefix` holds tokens already written (family first);
-// returns the ids of the tokens (vocabulary.h) that may follow, in order. An empty prefix offers
-// the families that have a legal program; a whole program offers the end token alone; a prefix
-// that no legal program begins with offers nothing.
-[[nodiscard]] std::vector<int> next_legal_tokens(const std::vector<std::string>& prefix,
-                                                 const Problem& problem, const Device& device);
-
 // Local moves. All results are legal; none equals `program`.
 // Programs that differ in exactly one decision (and in what exists because of it).
 [[nodiscard]] std::vector<Program> neighbours(const Space& space, const Program& program);

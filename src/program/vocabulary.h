@@ -84,6 +84,9 @@ class Choices {
   std::vector<Choice> values_;
 };
 
+// Whether a decision exists after the earlier ones in `choices`.
+[[nodiscard]] bool exists(const Decision& decision, const Choices& choices);
+
 // All families, in a fixed order. They live as long as the process.
 [[nodiscard]] std::span<const Family* const> families();
 [[nodiscard]] const Family* find_family(std::string_view name);

@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: Apache-2.0
+// Picks the generator of a program's family, and carries the headers that its text includes.
+#include "generate/generate.h"
+
+#include "base/embedded.h"
+#include "base/text.h"
+#include "generate/cpu/cpu_source.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <span>
+
+namespace tilewright {
+
+std::span<const EmbeddedFile> device_headers();  // src/CMakeLists.txt embeds them
+
+namespace {
+
+std::vector<std::string_view> includes_of(std::string_view text) {
+  std::vector<std::string_view> out;
+  constexpr std::string_view kInclude = "#include \"";
+  for (const std::string_view line : split(text, '\n')) {
+    if (!line.starts_with(kInclude)) continue;
+    const std::string_view rest = line.substr(kInclude.size());
+    out.push_back(rest.substr(0, rest.find('"')));
+  }
+  return out;
+}
+
+// Appends the headers that `text` needs, each after those that it includes itself.
+void collect_headers(std::string_view text,
+                     std::vector<std::pair<std::string, std::string>>& into) {
+  for (const std::string_view name : includes_of(text)) {
+    const auto known = [&](const auto& header) { return header.first == name; };
+    if (std::ranges::any_of(into, known)) continue;
+    const auto all = device_headers();
+    const auto header = std::ranges::find(all, name, &EmbeddedFile::name);
+    if (header == all.end()) continue;  // the compiler will say that it does not exist
+    collect_headers(header->text, into);
+    into.emplace_back(header->name, header->text);
+  }
+}
+
+}  // namespace
+
+Result<Source> generate(const Program& program, const Problem& problem, const Device& device) {
+  const std::vector<Refusal> refused = refusals(program, problem, device);
+  if (!refused.empty()) {
+    return fail(ErrorCode::usage, fmt::format("illegal program: {}: {}", refused.front().rule,
+                                              refused.front().reason));
+  }
+  Source source = cpu_source(program, problem);
+  collect_headers(source.text, source.headers);
+  return source;
+}
+
+std::string self_contained(const Source& source) {
+  std::string out;
+  const auto append = [&](std::string_view text) {
+    for (const std::string_view line : split(text, '\n')) {
+      if (!line.starts_with("#include \"")) out.append(line).push_back('\n');
+    }
+  };
+  for (const auto& [name, text] : source.headers) {
+    out.append(fmt::format("// ---- {} ----\n", name));
+    append(text);
+  }
+  append(source.text);
+  return out;
+}
+
+Source foreign_source(std::string text, Launch launch, const Device& device) {
+  Source source;
+  source.flags = widest_flags(device);
+  source.text = std::move(text);
+  source.launch = std::move(launch);
+  collect_headers(source.text, source.headers);
+  return source;
+}
+
+}  // namespace tilewright
