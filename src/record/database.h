@@ -9,7 +9,6 @@
 #include "trial/trial.h"
 
 #include <filesystem>
-#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -29,21 +28,25 @@ class Database {
  public:
   enum class Access { read_only, read_write };
   // Creates the file and its directory when missing (read_write). Refuses a file that is no
-  // database of ours or of a newer version, and leaves it as it was.
+  // database of ours, damaged or of a newer version, and leaves it as it was. read_only works on
+  // media where nothing can be written.
   [[nodiscard]] static Result<Database> open(const std::filesystem::path& path, Access access);
   ~Database();
   Database(Database&&) noexcept;
   Database& operator=(Database&&) noexcept;
 
-  // Durable when it returns. True if the row is new.
+  // Durable when it returns (fsynced; sqlite_file.cc says what that is worth). True if the row is
+  // new.
   [[nodiscard]] Result<bool> insert(const Trial& trial);
+  // In the order in which the attempts ended.
   [[nodiscard]] Result<std::vector<Trial>> select(const TrialQuery& query) const;
   [[nodiscard]] Result<std::int64_t> count(const TrialQuery& query) const;
   // The fastest ok trial (final before screen stages), by time_us.
   [[nodiscard]] Result<std::optional<Trial>> best(const std::string& problem,
                                                   const std::string& device,
                                                   const std::string& mode) const;
-  // Adds every row of `other` that is not here; returns how many.
+  // Adds every row of `other` that is not here, devices too; returns how many rows. All or, if a
+  // row of `other` is damaged, nothing.
   [[nodiscard]] Result<std::int64_t> merge(const Database& other);
   // The device that a fingerprint stands for, kept beside the trials.
   [[nodiscard]] Status remember(const Device& device);

@@ -4,8 +4,8 @@
 
 #include "record/database.h"
 
-#include <optional>
 #include <string>
+#include <unordered_map>
 #include <vector>
 
 namespace tilewright {
@@ -17,6 +17,7 @@ class ReplayTable {
   [[nodiscard]] static Result<ReplayTable> load(const Database& database,
                                                 const std::string& problem,
                                                 const std::string& device, const std::string& mode);
+  // Each program once, in the order in which they were first measured.
   [[nodiscard]] const std::vector<std::string>& programs() const { return programs_; }
   // What a search sees for this program, or nothing if it is not in the table.
   [[nodiscard]] const Trial* seen(const std::string& program) const;
@@ -27,7 +28,8 @@ class ReplayTable {
 
  private:
   std::vector<std::string> programs_;
-  std::vector<Trial> first_, last_;
+  std::vector<Trial> first_, last_;  // by position in programs_
+  std::unordered_map<std::string, std::size_t> index_;
 };
 
 }  // namespace tilewright

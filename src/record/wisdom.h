@@ -4,9 +4,15 @@
 //   tilewright-wisdom 1
 //   device {"kind":"cpu",...}
 //   entry <problem> | <program> | time_us=12.3 vs=onednn ratio=1.18 verified=full mode=offline
-//   date=2026-11-29 hash <xxh3-128 of all lines above>
+//     date=2026-11-29   (on the same line)
+//   hash <xxh3-128 of all bytes above>
 //
-// A file is checked whole before any of it is used: version, device, every entry, hash. A bad file
+// One entry is one line. `|` separates and is never escaped: neither the text of a problem nor that
+// of a program can hold one (check() below). Without a headline baseline it says `vs=none ratio=0`.
+// Numbers are the shortest that read back the same, entries are sorted, lines end in a line feed:
+// one wisdom has one text, and to_text(parse_wisdom(t)) == t for every t that is accepted.
+//
+// A file is checked whole before any of it is used: version, hash, device, every entry. A bad file
 // is a miss with one warning, never fatal; merging is a union in which the faster entry stays.
 #pragma once
 
@@ -37,8 +43,16 @@ struct Wisdom {
   std::vector<WisdomEntry> entries;  // sorted by (problem, mode); one each
 };
 
+// The canonical text of a problem, the shape of a program (`family key=value ...`; whether it is
+// legal is for its reader to say), a time above 0, a date of the calendar.
+[[nodiscard]] Status check(const WisdomEntry& entry);
+
+// Every entry must pass check().
 [[nodiscard]] std::string to_text(const Wisdom& wisdom);
+// An Error of code refused names the line and the reason.
 [[nodiscard]] Result<Wisdom> parse_wisdom(std::string_view text);
+// The fastest proven winner (ok, stage "final") of each problem and mode. Sources from outside are
+// left out: a text file cannot carry them.
 [[nodiscard]] Result<Wisdom> export_wisdom(const Database& database, const Device& device);
 // Union; both must be of one device.
 [[nodiscard]] Result<Wisdom> merge(const Wisdom& a, const Wisdom& b);

@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: Apache-2.0
+// Where wisdom comes from: the winners of a database, two files joined, a file loaded for a device.
+// One rule decides everywhere: per problem and mode the faster entry stays, and between equal times
+// the order of the texts, so that joining in any order gives one result.
+#include "base/file.h"
+#include "record/wisdom.h"
+
+#include <fmt/format.h>
+
+#include <chrono>
+#include <cmath>
+#include <map>
+#include <tuple>
+#include <utility>
+
+namespace tilewright {
+namespace {
+
+using Winners = std::map<std::pair<std::string, std::string>, WisdomEntry>;  // (problem, mode)
+
+bool is_faster(const WisdomEntry& a, const WisdomEntry& b) {
+  return std::tie(a.time_us, a.program, a.reference, a.ratio, a.date) <
+         std::tie(b.time_us, b.program, b.reference, b.ratio, b.date);
+}
+
+void add(Winners& winners, const WisdomEntry& entry) {
+  const auto [place, is_new] = winners.try_emplace({entry.problem, entry.mode}, entry);
+  if (!is_new && is_faster(entry, place->second)) place->second = entry;
+}
+
+Wisdom collect(const Device& device, Winners winners) {
+  Wisdom wisdom{.device = device, .entries = {}};
+  for (auto& [key, entry] : winners) wisdom.entries.push_back(std::move(entry));
+  return wisdom;
+}
+
+std::string date_of(std::int64_t unix_ms) {
+  using namespace std::chrono;
+  const year_month_day date{floor<days>(sys_time<milliseconds>(milliseconds(unix_ms)))};
+  return fmt::format("{:04}-{:02}-{:02}", static_cast<int>(date.year()),
+                     static_cast<unsigned>(date.month()), static_cast<unsigned>(date.day()));
+}
+
+std::string fastest_headline(const Trial& trial) {
+  const double fastest = trial.reference_us();
+  for (const auto& [name, baseline] : trial.baselines) {
+    if (fastest > 0 && baseline.headline && baseline.time_us == fastest) return name;
+  }
+  return {};
+}
+
+WisdomEntry entry_of(const Trial& trial) {
+  return {.problem = trial.problem,
+          .program = trial.program,
+          .mode = trial.mode,
+          .time_us = trial.time_us,
+          .reference = fastest_headline(trial),
+          .ratio = trial.speedup(),
+          .date = date_of(trial.unix_ms)};
+}
+
+}  // namespace
+
+Result<Wisdom> export_wisdom(const Database& database, const Device& device) {
+  TrialQuery query;
+  query.device = device.fingerprint();
+  query.stage = "final";
+  query.outcome = Outcome::ok;
+  const auto trials = database.select(query);
+  if (!trials) return tl::unexpected(trials.error());
+  Winners winners;
+  for (const Trial& trial : *trials) {
+    if (trial.program.starts_with("source:") || !(trial.time_us > 0)) continue;
+    const WisdomEntry entry = entry_of(trial);
+    if (auto s = check(entry); !s) {
+      return fail(ErrorCode::refused,
+                  fmt::format("trial {} makes no wisdom: {}", trial.id(), s.error().message),
+                  "the row was written by another program");
+    }
+    add(winners, entry);
+  }
+  return collect(device, std::move(winners));
+}
+
+Result<Wisdom> merge(const Wisdom& a, const Wisdom& b) {
+  if (a.device.fingerprint() != b.device.fingerprint()) {
+    return fail(ErrorCode::refused,
+                fmt::format("wisdom of two devices cannot be merged: {} and {}",
+                            a.device.fingerprint(), b.device.fingerprint()),
+                "keep one file per device");
+  }
+  Winners winners;
+  for (const Wisdom* wisdom : {&a, &b}) {
+    for (const WisdomEntry& entry : wisdom->entries) add(winners, entry);
+  }
+  return collect(a.device, std::move(winners));
+}
+
+Result<Wisdom> load_wisdom(const std::filesystem::path& path, const Device& device) {
+  const auto text = read_file(path);
+  if (!text) return tl::unexpected(text.error());
+  auto wisdom = parse_wisdom(*text);
+  if (!wisdom) {
+    Error error = wisdom.error();
+    error.message = path.string() + ": " + error.message;
+    return tl::unexpected(std::move(error));
+  }
+  // Names are for people: one silicon is sold under several, and one name covers several silicons.
+  if (wisdom->device.fingerprint() != device.fingerprint()) {
+    return fail(ErrorCode::refused,
+                fmt::format("{}: wisdom for {} ({}), not for this {} ({})", path.string(),
+                            wisdom->device.name, wisdom->device.fingerprint(), device.name,
+                            device.fingerprint()),
+                "`tilewright tune` makes wisdom for this device");
+  }
+  return wisdom;
+}
+
+}  // namespace tilewright
