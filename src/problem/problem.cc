@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// The text of a problem. One table of words drives reading, printing and the hints of errors.
+// The text of a problem and what makes one valid. The fields themselves stand in words.cc.
 #include "problem/problem.h"
 
 #include "base/text.h"
+#include "problem/words.h"
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 #include <optional>
 #include <set>
@@ -19,57 +21,31 @@ constexpr std::string_view kExample = "gemm 4096x4096x4096 f16 acc=f32 nn";
 constexpr std::int64_t kSizeLimit = std::int64_t{1} << 40;
 constexpr std::int64_t kProductLimit = std::int64_t{1} << 62;
 
-constexpr std::array<std::string_view, 2> kAccumulatorNames = {"f32", "f16"};
-constexpr std::array<std::string_view, 2> kAlphaNames = {"one", "any"};
-constexpr std::array<std::string_view, 3> kBetaNames = {"zero", "one", "any"};
-constexpr std::array<std::string_view, 4> kLayoutNames = {"nn", "nt", "tn", "tt"};
-
-// The integer words `batch=`, `lda=`, ... in the order in which they print.
-struct NumberWord {
-  std::string_view key;
-  std::int64_t Problem::* field;
-  std::int64_t absent;  // the value that does not print
-};
-constexpr std::array<NumberWord, 4> kNumberWords = {{{"batch", &Problem::batch, 1},
-                                                     {"lda", &Problem::lda, 0},
-                                                     {"ldb", &Problem::ldb, 0},
-                                                     {"ldc", &Problem::ldc, 0}}};
+// `key=value` words that print only when they differ from the default, in this order.
+constexpr std::array<std::string_view, 6> kOptional = {"batch", "lda",   "ldb",
+                                                       "ldc",   "alpha", "beta"};
 
 // For "did you mean": everything that may stand after the sizes.
 constexpr std::array<std::string_view, 14> kWords = {"f16",  "bf16", "nn",     "nt",     "tn",
                                                      "tt",   "acc=", "out=",   "batch=", "lda=",
                                                      "ldb=", "ldc=", "alpha=", "beta="};
 
-template <std::size_t N>
-std::optional<std::size_t> index_of(std::string_view word,
-                                    const std::array<std::string_view, N>& names) {
-  for (std::size_t i = 0; i < N; ++i) {
-    if (names[i] == word) return i;
-  }
-  return std::nullopt;
-}
-
-template <std::size_t N>
-std::string alternatives(const std::array<std::string_view, N>& names) {
-  return fmt::format("{}", fmt::join(names, ", "));
-}
-
 class Reader {
  public:
   explicit Reader(std::string_view text) : text_(text) {}
 
   Result<Problem> read() {
-    auto list = words(text_);
+    const auto list = words(text_);
     std::size_t next = 0;
     if (next < list.size() && list[next] == "gemm") ++next;
-    if (next == list.size())
+    if (next == list.size()) {
       return error(text_.substr(text_.size()), "the sizes MxNxK are missing");
+    }
     if (auto status = read_sizes(list[next++]); !status) return tl::unexpected(status.error());
     for (; next < list.size(); ++next) {
       if (auto status = read_word(list[next]); !status) return tl::unexpected(status.error());
     }
-    if (!out_) out_ = problem_.in;
-    problem_.out = *out_;
+    if (!seen_.contains("out")) problem_.out = problem_.in;
     if (auto status = check(problem_); !status) {
       auto refused = status.error();
       refused.message = fmt::format("problem '{}': {}", text_, refused.message);
@@ -89,91 +65,48 @@ class Reader {
                 fmt::format("{}a correct problem is '{}'", meant, kExample));
   }
 
-  Status read_number(std::string_view text, std::string_view name, std::int64_t& into) {
-    if (text.empty()) return error(text, fmt::format("{} is missing", name));
-    const auto value = parse_integer(text);
-    if (!value) return error(text, fmt::format("{}='{}' is not a whole number", name, text));
-    if (*value < 0) return error(text, fmt::format("{}={} is negative", name, *value));
-    if (*value >= kSizeLimit) {
-      return error(text, fmt::format("{}={} is not below 2^40", name, *value));
+  // `word` is what stands in the text, `value` the part of it that goes into the field.
+  Status set(std::string_view word, std::string_view field, std::string_view value) {
+    if (!seen_.insert(std::string(field)).second) {
+      return error(word, fmt::format("'{}' gives {} a second time", word, field));
     }
-    into = *value;
+    if (const auto wrong = set_field(problem_, field, value)) {
+      return error(value, wrong->what, wrong->suggestion);
+    }
     return {};
   }
 
   Status read_sizes(std::string_view word) {
-    const char separator = word.find('x') != std::string_view::npos ? 'x' : '_';
-    const auto parts = split(word, separator);
+    const auto parts = split(word, word.find('x') != std::string_view::npos ? 'x' : '_');
     if (parts.size() != 3) {
       return error(word, fmt::format("'{}' is not three sizes MxNxK", word));
     }
-    if (auto status = read_number(parts[0], "M", problem_.m); !status) return status;
-    if (auto status = read_number(parts[1], "N", problem_.n); !status) return status;
-    return read_number(parts[2], "K", problem_.k);
-  }
-
-  Status once(std::string_view word, std::string_view what) {
-    if (!seen_.insert(std::string(what)).second) {
-      return error(word, fmt::format("'{}' gives {} a second time", word, what));
+    constexpr std::array<std::string_view, 3> kSizes = {"m", "n", "k"};
+    for (std::size_t i = 0; i < kSizes.size(); ++i) {
+      if (auto status = set(word, kSizes[i], parts[i]); !status) return status;
     }
-    return {};
-  }
-
-  // Reads one of `names` into an enum whose values stand in the same order.
-  template <class Enum, std::size_t N>
-  Status read_name(std::string_view value, std::string_view key,
-                   const std::array<std::string_view, N>& names, Enum& into) {
-    const auto index = index_of(value, names);
-    if (!index) {
-      return error(value, fmt::format("{}='{}' is none of {}", key, value, alternatives(names)),
-                   nearest_word(value, names));
-    }
-    into = static_cast<Enum>(*index);
     return {};
   }
 
   Status read_word(std::string_view word) {
-    if (const auto type = element_from(word)) {
-      if (*type == ElementType::f32) {
-        return error(word, "inputs are f16 or bf16; f32 is for acc= and out=");
-      }
-      problem_.in = *type;
-      return once(word, "the element type");
-    }
-    if (index_of(word, kLayoutNames)) {
-      problem_.a_transposed = word[0] == 't';
-      problem_.b_transposed = word[1] == 't';
-      return once(word, "the layout");
-    }
+    if (element_from(word)) return set(word, "dtype", word);
     const auto equals = word.find('=');
-    if (equals != std::string_view::npos) return read_pair(word, equals);
-    return error(word, fmt::format("'{}' is not a word of a problem", word),
-                 nearest_word(word, kWords));
-  }
-
-  Status read_pair(std::string_view word, std::size_t equals) {
-    const auto key = word.substr(0, equals);
-    const auto value = word.substr(equals + 1);
-    if (auto status = once(word, key); !status) return status;
-    for (const auto& number : kNumberWords) {
-      if (key == number.key) return read_number(value, key, problem_.*number.field);
+    if (equals == std::string_view::npos) {
+      // The layouts are the words of two letters.
+      if (word.size() == 2 && word.find_first_not_of("nt") == std::string_view::npos) {
+        return set(word, "layout", word);
+      }
+    } else if (std::find(kWords.begin(), kWords.end(), word.substr(0, equals + 1)) !=
+               kWords.end()) {
+      return set(word, word.substr(0, equals), word.substr(equals + 1));
     }
-    if (key == "acc") return read_name(value, key, kAccumulatorNames, problem_.acc);
-    if (key == "alpha") return read_name(value, key, kAlphaNames, problem_.alpha);
-    if (key == "beta") return read_name(value, key, kBetaNames, problem_.beta);
-    if (key == "out") {
-      ElementType type = ElementType::f16;
-      if (auto status = read_name(value, key, kElementNames, type); !status) return status;
-      out_ = type;
-      return {};
-    }
-    return error(word, fmt::format("'{}' is not a word of a problem", word),
-                 nearest_word(word.substr(0, equals + 1), kWords));
+    return error(
+        word, fmt::format("'{}' is not a word of a problem", word),
+        nearest_word(equals == std::string_view::npos ? word : word.substr(0, equals + 1), kWords));
   }
 
   std::string_view text_;
   Problem problem_;
-  std::optional<ElementType> out_;
   std::set<std::string> seen_;
 };
 
@@ -208,19 +141,13 @@ std::string Problem::layout() const {
 }
 
 std::string to_text(const Problem& problem) {
-  std::string text = fmt::format(
-      "gemm {}x{}x{} {} acc={} {}", problem.m, problem.n, problem.k, name_of(problem.in),
-      kAccumulatorNames[static_cast<std::size_t>(problem.acc)], problem.layout());
+  std::string text = fmt::format("gemm {}x{}x{} {} acc={} {}", problem.m, problem.n, problem.k,
+                                 name_of(problem.in), field_text(problem, "acc"), problem.layout());
   if (problem.out != problem.in) text += fmt::format(" out={}", name_of(problem.out));
-  for (const auto& number : kNumberWords) {
-    const std::int64_t value = problem.*number.field;
-    if (value != number.absent) text += fmt::format(" {}={}", number.key, value);
-  }
-  if (problem.alpha != AlphaClass::one) {
-    text += fmt::format(" alpha={}", kAlphaNames[static_cast<std::size_t>(problem.alpha)]);
-  }
-  if (problem.beta != BetaClass::zero) {
-    text += fmt::format(" beta={}", kBetaNames[static_cast<std::size_t>(problem.beta)]);
+  const Problem defaults;
+  for (const auto field : kOptional) {
+    const std::string value = field_text(problem, field);
+    if (value != field_text(defaults, field)) text += fmt::format(" {}={}", field, value);
   }
   return text;
 }

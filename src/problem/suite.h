@@ -31,14 +31,20 @@ struct Suite {
 };
 
 // CSV with a header (case and order free): m,n,k and optionally batch, dtype, out, acc, layout,
-// lda, ldb, ldc, alpha, beta, model, layer; other columns are ignored. BOM, CRLF and blank lines
-// are fine. An Error only if there is no usable header; bad rows are listed in `bad`.
+// lda, ldb, ldc, alpha, beta, model, layer; other columns are ignored, an empty cell means the
+// default. BOM, CRLF, blank lines, lines that start with '#', "quoted" fields and trailing commas
+// are fine. A row is refused for another number of fields than the header has, for anything that
+// is not a plain whole number below 2^40, and for a size of zero: that is a legal problem (as a
+// single argument it is accepted), but a suite is for work, and a zero in a list is a mistake.
+// An Error only if there is no usable header; bad rows are listed in `bad`.
 [[nodiscard]] Result<Suite> parse_csv(std::string_view text, std::string name);
 [[nodiscard]] std::string to_csv(const Suite& suite);
 
 // One argument of a command line:
 //   4096x4096x4096  64_4096_64  'gemm 128x64x64 bf16 acc=f32 nt'   one problem
-//   64:1024:64x512,1024x4096                                       ranges and lists, crossed
+//   64:1024:64x512,1024x4096   64:4096:*2x64x64                    ranges and lists, crossed
+//                                                (first:last:step, first:last:*factor; 100,000 at
+//                                                most)
 //   @grid1000  @llm  @demo                                         suites that came with us
 //   path/to/file.csv  -                                            a file, standard input
 [[nodiscard]] Result<Suite> read_suite(const std::string& argument);
