@@ -39,13 +39,18 @@ std::string Trial::id() const {
   return hash128(text);
 }
 
-double Trial::reference_us() const {
-  double fastest = 0;
-  for (const auto& [name, baseline] : baselines) {
-    if (!baseline.headline || !(baseline.time_us > 0)) continue;
-    if (fastest == 0 || baseline.time_us < fastest) fastest = baseline.time_us;
+const std::pair<const std::string, BaselineTime>* Trial::fastest_baseline() const {
+  const std::pair<const std::string, BaselineTime>* fastest = nullptr;
+  for (const auto& entry : baselines) {
+    if (!entry.second.headline || !(entry.second.time_us > 0)) continue;
+    if (fastest == nullptr || entry.second.time_us < fastest->second.time_us) fastest = &entry;
   }
   return fastest;
+}
+
+double Trial::reference_us() const {
+  const auto* fastest = fastest_baseline();
+  return fastest == nullptr ? 0 : fastest->second.time_us;
 }
 
 double Trial::speedup() const {

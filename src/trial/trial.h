@@ -13,6 +13,7 @@
 #include <map>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace tilewright {
@@ -55,7 +56,9 @@ struct Trial {
 
   // Content id: the same trial recorded twice, or merged from two databases, is one row.
   [[nodiscard]] std::string id() const;
-  // Fastest headline baseline's time, 0 if none.
+  // The fastest headline baseline, name and times, or null if there is none.
+  [[nodiscard]] const std::pair<const std::string, BaselineTime>* fastest_baseline() const;
+  // Its time, 0 if none.
   [[nodiscard]] double reference_us() const;
   // reference_us / time_us, 0 unless ok.
   [[nodiscard]] double speedup() const;
