@@ -19,7 +19,6 @@ namespace tilewright {
 
 struct VerifyOptions {
   std::uint64_t seed = 0;  // of the data; the same seed draws the same data
-  bool quick = false;      // a screening subset (exact-split-k, one fresh bound, guards, poison)
 };
 
 struct Verdict {
@@ -38,7 +37,8 @@ class Verifier {
   ~Verifier();
 
   // The whole proof, before timing. Draws data after the candidate was compiled.
-  [[nodiscard]] Verdict prove(Session& session);
+  // `quick`: the screening subset instead.
+  [[nodiscard]] Verdict prove(Session& session, bool quick = false);
   // The same checks (bound only) for a baseline: its status is not enough.
   [[nodiscard]] Verdict prove_baseline(Session& session, const std::string& baseline);
 

@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+// Binary -> Trial: one candidate proven and timed, whatever happens. Shared by `tune`, `bench` and
+// `verify`, so that a winner re-times by the very code that found it.
+#pragma once
+
+#include "base/error.h"
+#include "compile/compile.h"
+#include "execute/session.h"
+#include "measure/measure.h"
+#include "trial/trial.h"
+#include "tune/quiet_gate.h"
+#include "verify/verify.h"
+
+#include <memory>
+#include <set>
+#include <string>
+#include <vector>
+
+namespace tilewright {
+
+// How thoroughly: screening orders candidates cheaply, the final stage is what a report may use.
+struct EvaluationPlan {
+  std::string stage = "final";
+  bool quick_proof = false;
+  MeasureOptions measure;
+  std::vector<std::string> baselines;  // names to time in pairs
+  bool time = true;                    // false: prove only
+};
+[[nodiscard]] EvaluationPlan screening_plan(Mode mode, const std::string& reference);
+[[nodiscard]] EvaluationPlan final_plan(Mode mode, const std::vector<std::string>& baselines);
+
+// The bench of one problem: its operands, references and baselines.
+class Workbench {
+ public:
+  // An Error if the operands do not fit or the runner does not start.
+  [[nodiscard]] static Result<std::unique_ptr<Workbench>> create(const Problem& problem,
+                                                                 const Device& device,
+                                                                 Worker& worker, QuietGate& gate,
+                                                                 Mode mode, std::uint64_t seed);
+
+  // Never fails: what goes wrong with the candidate is the trial's outcome. An Error means that the
+  // runner itself failed.
+  [[nodiscard]] Result<Trial> evaluate(const CompileResult& built, const EvaluationPlan& plan);
+
+  // Baselines that are present and whose results are right, headline ones first. Those that are
+  // absent or wrong are explained in `remarks`.
+  [[nodiscard]] const std::vector<std::string>& baselines() const { return baselines_; }
+  [[nodiscard]] const std::vector<std::string>& remarks() const { return remarks_; }
+  // The headline baseline that is fastest on a quick look; empty if there is none.
+  [[nodiscard]] const std::string& reference() const { return reference_; }
+  [[nodiscard]] const std::string& libraries() const { return libraries_; }
+
+ private:
+  Workbench(const Problem& problem, const Device& device, Worker& worker, QuietGate& gate,
+            Mode mode, std::uint64_t seed);
+  Status prepare();
+  Status reserve_workspace(std::int64_t bytes);
+  void time_candidate(Session& session, const EvaluationPlan& plan, Trial& trial);
+
+  Problem problem_;
+  Device device_;
+  Worker& worker_;
+  QuietGate& gate_;
+  Mode mode_;
+  std::uint64_t seed_;
+  std::unique_ptr<Arena> arena_;
+  std::unique_ptr<Verifier> verifier_;
+  std::vector<std::string> baselines_, remarks_;
+  std::set<std::string> beside_;  // baselines that are shown but are no part of "fastest"
+  std::string reference_, libraries_;
+};
+
+}  // namespace tilewright

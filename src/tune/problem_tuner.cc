@@ -1,0 +1,251 @@
+// SPDX-License-Identifier: Apache-2.0
+// Successive halving with two rungs. Rung one: every proposal gets the quick proof and three short
+// paired rounds against the fastest baseline. Rung two: the best few get the full proof and full
+// paired rounds against every baseline; only these can win.
+//
+// Every trial is in the database before the next candidate is touched.
+#include "tune/problem_tuner.h"
+
+#include "tune/compile_queue.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+
+namespace tilewright {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+using Seconds = std::chrono::duration<double>;
+
+constexpr int kCompileWorkers = 2;
+constexpr std::size_t kAhead = 3;  // programs compiling or compiled, waiting for their turn
+constexpr std::size_t kFinalists = 3;
+constexpr int kDefaultTrials = 64;        // when no budget is given
+constexpr double kFinalistSeconds = 1.0;  // first guess of a finalist's cost, then measured
+
+class ProblemTuner {
+ public:
+  ProblemTuner(Bench& bench, const Problem& problem, const ProblemBudget& budget, Progress progress)
+      : bench_(bench), budget_(budget), progress_(std::move(progress)) {
+    result_.problem = problem;
+  }
+
+  Result<TuneResult> run() {
+    Result<std::unique_ptr<Workbench>> workbench =
+        Workbench::create(result_.problem, bench_.device, bench_.worker, bench_.gate,
+                          bench_.options.mode, bench_.options.seed);
+    if (!workbench) return tl::unexpected(workbench.error());
+    workbench_ = *std::move(workbench);
+    for (const std::string& remark : workbench_->remarks()) log(remark);
+    if (Status status = recall(); !status) return tl::unexpected(status.error());
+    if (Status status = screen(); !status) return tl::unexpected(status.error());
+    if (Status status = finals(); !status) return tl::unexpected(status.error());
+    result_.interrupted = stopped();
+    return std::move(result_);
+  }
+
+ private:
+  [[nodiscard]] bool stopped() const {
+    return bench_.options.stop != nullptr && bench_.options.stop->load(std::memory_order_relaxed);
+  }
+  void log(const std::string& line) const {
+    if (bench_.options.log) bench_.options.log(line);
+  }
+
+  // Earlier trials: of this problem they are known results, of others a start to learn from.
+  Status recall() {
+    PolicyContext context;
+    context.problem = result_.problem;
+    context.device = bench_.device;
+    context.seed = bench_.options.seed;
+    TrialQuery query;
+    query.device = bench_.device.fingerprint();
+    query.mode = name_of(bench_.options.mode);
+    Result<std::vector<Trial>> history = bench_.database.select(query);
+    if (!history) return tl::unexpected(history.error());
+    std::vector<Trial> own;
+    const std::string text = to_text(result_.problem);
+    for (Trial& trial : *history) {
+      const bool current = trial.program_language == kProgramLanguageVersion &&
+                           trial.device_headers == kDeviceHeadersVersion;
+      if (!current) continue;
+      if (trial.problem == text) {
+        own.push_back(std::move(trial));
+      } else {
+        context.history.push_back(std::move(trial));
+      }
+    }
+    Result<std::unique_ptr<Policy>> policy = make_policy(bench_.options.policy, std::move(context));
+    if (!policy) return tl::unexpected(policy.error());
+    policy_ = *std::move(policy);
+    if (!bench_.options.resume) return {};
+    for (const Trial& trial : own) {
+      if (trial.stage != "screen") continue;
+      policy_->observe(trial);
+      remember_screened(trial);
+      if (trial.run == bench_.options.run) ++resumed_in_run_;
+      ++result_.resumed;
+    }
+    return {};
+  }
+
+  // Programs still to be screened in this run.
+  [[nodiscard]] int trials_left() const {
+    if (!bench_.options.budget.trials && bench_.options.budget.time) return 1 << 30;
+    const int wanted = bench_.options.budget.trials.value_or(kDefaultTrials);
+    return wanted - resumed_in_run_ - result_.trials;
+  }
+
+  [[nodiscard]] bool time_left_for_search() const {
+    if (!budget_.deadline) return true;
+    const double reserve = final_seconds_ * static_cast<double>(kFinalists);
+    return Seconds(*budget_.deadline - Clock::now()).count() > reserve;
+  }
+
+  Status screen() {
+    const EvaluationPlan plan = screening_plan(bench_.options.mode, workbench_->reference());
+    CompileQueue queue(bench_.compiler, bench_.gate, result_.problem, bench_.device,
+                       kCompileWorkers);
+    bool dry = false;  // the policy has nothing more to say
+    while (!stopped() && trials_left() > 0 && time_left_for_search()) {
+      const auto room = static_cast<std::size_t>(
+          std::min<std::int64_t>(trials_left(), static_cast<std::int64_t>(kAhead)));
+      while (!dry && queue.in_flight() < room) {
+        std::vector<Program> proposed = policy_->propose(1);
+        dry = proposed.empty();
+        for (Program& program : proposed) queue.push(std::move(program));
+      }
+      if (queue.in_flight() == 0) break;
+      std::optional<Built> built = queue.pop(std::chrono::milliseconds(50));
+      if (!built) continue;
+      Result<Trial> trial = workbench_->evaluate(built->result, plan);
+      if (!trial) return tl::unexpected(trial.error());
+      if (Status status = record(built->program.text(), *trial); !status) return status;
+      policy_->observe(*trial);
+      remember_screened(*trial);
+      binaries_.insert_or_assign(built->program.text(), std::move(built->result));
+      report(*trial);
+    }
+    if (dry) log("every legal program of this problem has been tried");
+    if (!dry && !stopped() && !time_left_for_search() && bench_.options.budget.trials) {
+      result_.skipped.push_back(fmt::format("{} of {} programs: the time budget was spent",
+                                            trials_left(), *bench_.options.budget.trials));
+    }
+    return {};
+  }
+
+  // Full proof, full timing, for the best of the screened.
+  Status finals() {
+    std::ranges::stable_sort(
+        screened_, [](const Trial& a, const Trial& b) { return fitness(a) > fitness(b); });
+    const EvaluationPlan plan = final_plan(bench_.options.mode, final_baselines());
+    std::size_t admitted = 0;
+    for (const Trial& candidate : screened_) {
+      if (admitted == kFinalists) break;
+      if (stopped() && admitted > 0) break;
+      if (past_deadline() && admitted > 0) break;
+      Result<CompileResult> built = binary_of(candidate);
+      if (!built) return tl::unexpected(built.error());
+      Result<Trial> trial = workbench_->evaluate(*built, plan);
+      if (!trial) return tl::unexpected(trial.error());
+      if (Status status = record(candidate.program, *trial); !status) return status;
+      final_seconds_ = trial->total_seconds - trial->compile_seconds;
+      report(*trial);
+      if (trial->outcome != Outcome::ok) continue;
+      ++admitted;
+      if (!result_.winner || trial->speedup() > result_.winner->speedup()) result_.winner = *trial;
+    }
+    return {};
+  }
+
+  [[nodiscard]] bool past_deadline() const {
+    return budget_.deadline && Clock::now() > *budget_.deadline;
+  }
+
+  [[nodiscard]] std::vector<std::string> final_baselines() const {
+    if (bench_.options.baselines.empty()) return workbench_->baselines();
+    std::vector<std::string> wanted;
+    for (const std::string& name : workbench_->baselines()) {
+      if (std::ranges::find(bench_.options.baselines, name) != bench_.options.baselines.end()) {
+        wanted.push_back(name);
+      }
+    }
+    return wanted;
+  }
+
+  // The ratio to a baseline of the same minute; the time where there is no baseline.
+  static double fitness(const Trial& trial) {
+    return trial.speedup() > 0 ? trial.speedup() : 1 / trial.time_us;
+  }
+
+  void remember_screened(const Trial& trial) {
+    if (trial.outcome == Outcome::ok && trial.time_us > 0) screened_.push_back(trial);
+  }
+
+  // The binary of a screened program: from this session, or compiled again (the cache has it).
+  Result<CompileResult> binary_of(const Trial& trial) {
+    if (const auto known = binaries_.find(trial.program); known != binaries_.end()) {
+      return known->second;
+    }
+    const Result<Program> program = parse_program(trial.program);
+    if (!program) return tl::unexpected(program.error());
+    const Result<Source> source = generate(*program, result_.problem, bench_.device);
+    if (!source) return tl::unexpected(source.error());
+    return bench_.compiler.compile(*source);
+  }
+
+  Status record(const std::string& program, Trial& trial) {
+    trial.program = program;
+    trial.policy = std::string(policy_->name());
+    trial.run = bench_.options.run;
+    trial.compiler = bench_.compiler.version();
+    trial.host = bench_.host;
+    if (trial.stage == "screen") ++result_.trials;
+    const Result<bool> inserted = bench_.database.insert(trial);
+    if (!inserted) return tl::unexpected(inserted.error());
+    return {};
+  }
+
+  void report(const Trial& trial) {
+    progress_.trials = result_.trials;
+    if (trial.outcome == Outcome::ok) {
+      if (trial.stage == "screen") ++progress_.ok;
+      if (progress_.best_us == 0 || trial.time_us < progress_.best_us) {
+        progress_.best_us = trial.time_us;
+        progress_.best_speedup = trial.speedup();
+      }
+    }
+    const Clock::time_point now = Clock::now();
+    progress_.elapsed_seconds = Seconds(now - budget_.start).count();
+    progress_.remaining_seconds = -1;
+    if (bench_.options.budget.time) {
+      progress_.remaining_seconds =
+          Seconds(*bench_.options.budget.time).count() - progress_.elapsed_seconds;
+    }
+    progress_.last = fmt::format("{} {}", trial.program, name_of(trial.outcome));
+    if (!trial.rule.empty()) progress_.last += fmt::format(" ({}: {})", trial.rule, trial.detail);
+    if (bench_.options.progress) bench_.options.progress(progress_);
+  }
+
+  Bench& bench_;
+  ProblemBudget budget_;
+  Progress progress_;
+  TuneResult result_;
+  std::unique_ptr<Workbench> workbench_;
+  std::unique_ptr<Policy> policy_;
+  std::vector<Trial> screened_;
+  std::map<std::string, CompileResult> binaries_;
+  int resumed_in_run_ = 0;
+  double final_seconds_ = kFinalistSeconds;
+};
+
+}  // namespace
+
+Result<TuneResult> tune_problem(Bench& bench, const Problem& problem, const ProblemBudget& budget,
+                                Progress progress) {
+  return ProblemTuner(bench, problem, budget, std::move(progress)).run();
+}
+
+}  // namespace tilewright

@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: Apache-2.0
+// The loop over problems: what to do, what was done before, what time is left.
+#include "tune/tune.h"
+
+#include "base/hash.h"
+#include "baseline/baseline.h"
+#include "tune/problem_tuner.h"
+
+#include <fmt/format.h>
+
+#include <unistd.h>
+
+#include <algorithm>
+
+namespace tilewright {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+// Identifies a host across databases without naming it.
+std::string host_id() {
+  char name[256] = {};
+  if (gethostname(name, sizeof name - 1) != 0) return {};
+  return hash128(name).substr(0, 8);
+}
+
+bool stopped(const TuneOptions& options) {
+  return options.stop != nullptr && options.stop->load(std::memory_order_relaxed);
+}
+
+// The final trial that an earlier start of the same run left behind.
+Result<std::optional<Trial>> finished_before(const Database& database, const Problem& problem,
+                                             const Device& device, const TuneOptions& options) {
+  TrialQuery query;
+  query.problem = to_text(problem);
+  query.device = device.fingerprint();
+  query.mode = name_of(options.mode);
+  query.run = options.run;
+  query.stage = "final";
+  query.outcome = Outcome::ok;
+  Result<std::vector<Trial>> found = database.select(query);
+  if (!found) return tl::unexpected(found.error());
+  if (found->empty()) return std::optional<Trial>();
+  return std::optional<Trial>(
+      *std::ranges::max_element(*found, {}, [](const Trial& t) { return t.speedup(); }));
+}
+
+}  // namespace
+
+Result<std::vector<TuneResult>> tune(const std::vector<Problem>& problems, const Device& machine,
+                                     Database& database, const TuneOptions& options) {
+  Device device = machine;
+  if (options.threads > 0) device.cores = std::min(options.threads, device.cores);
+  if (Status status = database.remember(device); !status) return tl::unexpected(status.error());
+
+  CompileOptions compile_options;
+  compile_options.compiler = options.compiler;
+  compile_options.cache_directory = options.cache_directory;
+  Result<Compiler> compiler = Compiler::create(compile_options);
+  if (!compiler) return tl::unexpected(compiler.error());
+  WorkerOptions worker_options;
+  worker_options.runner = options.runner;
+  Result<Worker> worker = Worker::start(worker_options, device);
+  if (!worker) return tl::unexpected(worker.error());
+
+  QuietGate gate;
+  Bench shared{*compiler, *worker, gate, database, device, options, host_id()};
+  const Clock::time_point start = Clock::now();
+  const auto remaining = [&]() -> std::optional<std::chrono::duration<double>> {
+    if (!options.budget.time) return std::nullopt;
+    return std::chrono::duration<double>(*options.budget.time) - (Clock::now() - start);
+  };
+
+  std::vector<TuneResult> results;
+  for (std::size_t i = 0; i < problems.size(); ++i) {
+    TuneResult result;
+    result.problem = problems[i];
+    if (options.resume) {
+      Result<std::optional<Trial>> before = finished_before(database, problems[i], device, options);
+      if (!before) return tl::unexpected(before.error());
+      if (*before) {
+        result.winner = **before;
+        result.resumed = 1;
+        results.push_back(std::move(result));
+        continue;
+      }
+    }
+    if (stopped(options)) {
+      result.interrupted = true;
+      result.skipped.emplace_back("interrupted before it was begun");
+    } else if (const auto left = remaining(); left && left->count() <= 0) {
+      result.skipped.emplace_back("the time budget was spent before it was begun");
+    } else {
+      Progress progress;
+      progress.problem = to_text(problems[i]);
+      progress.problem_index = static_cast<int>(i);
+      progress.problem_count = static_cast<int>(problems.size());
+      // An equal share of what is left: time that one problem saves goes to those after it.
+      std::optional<Clock::time_point> deadline;
+      if (left) {
+        const double share = left->count() / static_cast<double>(problems.size() - i);
+        deadline = Clock::now() + std::chrono::duration_cast<Clock::duration>(
+                                      std::chrono::duration<double>(share));
+      }
+      Result<TuneResult> tuned =
+          tune_problem(shared, problems[i], ProblemBudget{start, deadline}, progress);
+      if (!tuned) return tl::unexpected(tuned.error());
+      result = *std::move(tuned);
+    }
+    results.push_back(std::move(result));
+  }
+  gate.abandon();
+  return results;
+}
+
+}  // namespace tilewright
