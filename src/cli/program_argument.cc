@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+// See program_argument.h.
+#include "cli/program_argument.h"
+
+#include "base/file.h"
+#include "base/hash.h"
+
+#include <fmt/format.h>
+
+#include <filesystem>
+
+namespace tilewright {
+
+Result<Problem> problem_for(const Program& program, const std::string& text, const Device& device) {
+  if (!text.empty()) return parse_problem(text);
+  std::string reason;
+  for (const char* simple : {"f16 nn", "bf16 nn", "f16 nt", "bf16 nt", "f16 tn", "f16 tt"}) {
+    Problem problem = *parse_problem(fmt::format("1024x1024x1024 {}", simple));
+    const std::vector<Refusal> refused = refusals(program, problem, device);
+    if (refused.empty()) return problem;
+    reason = fmt::format("{}: {}", refused.front().rule, refused.front().reason);
+  }
+  return fail(ErrorCode::usage,
+              fmt::format("no simple problem suits this program here ({})", reason),
+              "name one with --problem; tilewright explain says what is wrong with it");
+}
+
+Result<Candidate> read_candidate(const CandidateArgument& argument, const Problem& problem,
+                                 const Device& device) {
+  if (argument.program.empty() == argument.source_file.empty()) {
+    return fail(ErrorCode::usage, "give either --program or --source");
+  }
+  if (!argument.program.empty()) {
+    Result<Program> program = parse_program(argument.program);
+    if (!program) return tl::unexpected(program.error());
+    Result<Source> source = generate(*program, problem, device);
+    if (!source) return tl::unexpected(source.error());
+    return Candidate{program->text(), *std::move(source)};
+  }
+  Result<std::string> text = read_file(argument.source_file);
+  if (!text) return tl::unexpected(text.error());
+  std::filesystem::path launch_file = argument.launch_file;
+  if (launch_file.empty()) {
+    launch_file = argument.source_file;
+    launch_file.replace_extension(".launch.json");
+  }
+  Result<std::string> launch_text = read_file(launch_file);
+  if (!launch_text) {
+    return fail(ErrorCode::usage, launch_text.error().message,
+                "a source from outside needs a launch file: tilewright gen --launch prints one");
+  }
+  Result<Launch> launch = launch_from_json(*launch_text);
+  if (!launch) return tl::unexpected(launch.error());
+  std::string name = fmt::format("source:{}", hash128(*text).substr(0, 16));
+  return Candidate{std::move(name), foreign_source(*std::move(text), *std::move(launch), device)};
+}
+
+}  // namespace tilewright

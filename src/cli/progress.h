@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+// Progress of a tune on stderr: one line that is rewritten on a terminal, plain lines otherwise.
+#pragma once
+
+#include "tune/tune.h"
+
+#include <chrono>
+#include <string>
+
+namespace tilewright {
+
+class ProgressLine {
+ public:
+  ProgressLine(bool quiet, bool verbose);
+  ~ProgressLine();
+  ProgressLine(const ProgressLine&) = delete;
+  ProgressLine& operator=(const ProgressLine&) = delete;
+
+  void show(const Progress& progress);
+  void remark(const std::string& line);  // a line of its own, once per text
+
+ private:
+  void clear();
+  bool quiet_, verbose_, terminal_;
+  bool drawn_ = false;
+  std::vector<std::string> remarks_;
+  int last_problem_ = -1;
+  std::chrono::steady_clock::time_point last_{};
+};
+
+}  // namespace tilewright

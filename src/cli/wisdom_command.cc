@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: Apache-2.0
+// tilewright wisdom: the winners as a file that people pass on.
+#include "cli/command.h"
+
+#include "base/file.h"
+#include "program/program.h"
+#include "record/wisdom.h"
+
+#include <fmt/format.h>
+
+#include <memory>
+
+namespace tilewright {
+namespace {
+
+struct WisdomFlags {
+  std::vector<std::string> files;
+  std::string output;
+};
+
+Status write(const Wisdom& wisdom, const std::string& output) {
+  if (!output.empty()) return write_file_atomically(output, to_text(wisdom));
+  print(to_text(wisdom));
+  return {};
+}
+
+Result<int> export_command(const Cli& cli, const WisdomFlags& flags) {
+  Result<Database> database = open_database(cli, Database::Access::read_only);
+  if (!database) return tl::unexpected(database.error());
+  Result<Wisdom> wisdom = export_wisdom(*database, this_device(cli));
+  if (!wisdom) return tl::unexpected(wisdom.error());
+  if (Status status = write(*wisdom, flags.output); !status) return tl::unexpected(status.error());
+  note(cli, fmt::format("{} winners", wisdom->entries.size()));
+  return 0;
+}
+
+// Whole file or nothing: text, hash, device, and that every program is one we can read.
+Result<int> check_command(const Cli& cli, const WisdomFlags& flags) {
+  for (const std::string& file : flags.files) {
+    Result<Wisdom> wisdom = load_wisdom(file, this_device(cli));
+    if (!wisdom) return fail(ErrorCode::refused, wisdom.error().message, wisdom.error().hint);
+    for (const WisdomEntry& entry : wisdom->entries) {
+      if (const Result<Program> program = parse_program(entry.program); !program) {
+        return fail(ErrorCode::refused,
+                    fmt::format("{}: {}: {}", file, entry.problem, program.error().message));
+      }
+    }
+    print(fmt::format("{}: {} winners for this device\n", file, wisdom->entries.size()));
+  }
+  return 0;
+}
+
+Result<int> merge_command(const WisdomFlags& flags) {
+  std::optional<Wisdom> all;
+  for (const std::string& file : flags.files) {
+    Result<std::string> text = read_file(file);
+    if (!text) return tl::unexpected(text.error());
+    Result<Wisdom> wisdom = parse_wisdom(*text);
+    if (!wisdom) {
+      return fail(ErrorCode::refused, fmt::format("{}: {}", file, wisdom.error().message),
+                  wisdom.error().hint);
+    }
+    if (!all) {
+      all = *std::move(wisdom);
+      continue;
+    }
+    Result<Wisdom> merged = merge(*all, *wisdom);
+    if (!merged) return tl::unexpected(merged.error());
+    all = *std::move(merged);
+  }
+  if (Status status = write(*all, flags.output); !status) return tl::unexpected(status.error());
+  return 0;
+}
+
+}  // namespace
+
+void add_wisdom(CLI::App& app, Cli& cli) {
+  CLI::App* wisdom =
+      app.add_subcommand("wisdom",
+                         "The winners of a machine as a small text file\n\nExamples:\n"
+                         "  tilewright wisdom export --output wisdom.txt\n"
+                         "  tilewright wisdom check wisdom.txt\n"
+                         "  tilewright wisdom merge a.txt b.txt --output all.txt");
+  wisdom->require_subcommand(1);
+  const auto flags = std::make_shared<WisdomFlags>();
+  CLI::App* out = wisdom->add_subcommand("export", "Write the winners of the database");
+  out->add_option("--output", flags->output, "File (default: stdout)");
+  out->callback(
+      [&cli, flags] { cli.action = [&cli, flags] { return export_command(cli, *flags); }; });
+  CLI::App* check = wisdom->add_subcommand("check", "Whether a file counts on this machine");
+  check->add_option("files", flags->files, "Wisdom files")->required();
+  check->callback(
+      [&cli, flags] { cli.action = [&cli, flags] { return check_command(cli, *flags); }; });
+  CLI::App* merge_app = wisdom->add_subcommand("merge", "Union of files of one device");
+  merge_app->add_option("files", flags->files, "Wisdom files")->required();
+  merge_app->add_option("--output", flags->output, "File (default: stdout)");
+  merge_app->callback([&cli, flags] { cli.action = [flags] { return merge_command(*flags); }; });
+}
+
+}  // namespace tilewright
