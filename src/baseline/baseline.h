@@ -52,4 +52,10 @@ struct SelfCheck {
 };
 [[nodiscard]] SelfCheck self_check(const Device& device, int threads, double fma_peak);
 
+// Variables ("KEY=value") that a process which is to run baselines must have from its start: short
+// spinning of idle worker threads, no pinning by the library, the OpenBLAS core type where OpenBLAS
+// misjudges the processor. docs/measurement.md tells why each. A variable that the user has set to
+// choose a library (TILEWRIGHT_ONEDNN, OPENBLAS_CORETYPE) is left alone; self_check judges it.
+[[nodiscard]] std::vector<std::string> baseline_environment(const Device& device);
+
 }  // namespace tilewright

@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+// What baseline.cc's table holds of each baseline: how to see whether it can serve a problem, and
+// how to make one. A new baseline is one file with these two functions and one row.
+#pragma once
+
+#include "baseline/baseline.h"
+
+#include <memory>
+#include <string>
+
+namespace tilewright {
+
+struct Availability {
+  std::string library;  // name and version, empty if absent
+  std::string why_not;  // empty: available
+};
+using Look = Availability (*)(const Problem& problem, const Device& device);
+using Make = Result<std::unique_ptr<Baseline>> (*)(const Problem& problem, const Device& device,
+                                                   int threads);
+
+Availability look_onednn(const Problem& problem, const Device& device);          // onednn.cc
+Availability look_onednn_current(const Problem& problem, const Device& device);  // onednn.cc
+Availability look_openblas(const Problem& problem, const Device& device);        // openblas.cc
+Availability look_openblas_sbgemm(const Problem& problem, const Device& device);
+Availability look_reference(const Problem& problem, const Device& device);  // reference.cc
+
+Result<std::unique_ptr<Baseline>> make_onednn(const Problem&, const Device&, int threads);
+Result<std::unique_ptr<Baseline>> make_onednn_current(const Problem&, const Device&, int threads);
+Result<std::unique_ptr<Baseline>> make_openblas(const Problem&, const Device&, int threads);
+Result<std::unique_ptr<Baseline>> make_openblas_ahead(const Problem&, const Device&, int threads);
+Result<std::unique_ptr<Baseline>> make_openblas_sbgemm(const Problem&, const Device&, int threads);
+Result<std::unique_ptr<Baseline>> make_reference(const Problem&, const Device&, int threads);
+
+// The first `threads` CPUs that a team is pinned to.
+[[nodiscard]] std::vector<int> team_cpus(const Device& device, int threads);
+// An Error unless `args` has the sizes and row strides of `problem`.
+[[nodiscard]] Status check_sizes(const tw_cpu_gemm_args& args, const Problem& problem);
+[[nodiscard]] inline bool is_empty(const Problem& p) {
+  return p.m == 0 || p.n == 0 || p.k == 0 || p.batch == 0;
+}
+
+}  // namespace tilewright
