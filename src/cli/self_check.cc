@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+// See self_check.h.
+#include "cli/self_check.h"
+
+#include "baseline/baseline.h"
+#include "device/fma_peak.h"
+
+#include <fmt/format.h>
+
+namespace tilewright {
+
+Status require_honest_baselines(const Cli& cli, const Device& device, Context& context) {
+  const double peak = measure_fma_peak(device, device.cores);
+  context["fma_peak_gflops"] = fmt::format("{:.1f}", peak / 1e9);
+  const SelfCheck check = self_check(device, device.cores, peak);
+  if (check.core_type.empty()) {
+    note(cli, fmt::format("no BLAS to compare with: {}", check.reason));
+    context["baseline_self_check"] = "no BLAS";
+    return {};
+  }
+  context["openblas_core"] = check.core_type;
+  context["sgemm_fraction_of_peak"] = fmt::format("{:.3f}", check.sgemm_fraction);
+  context["baseline_self_check"] = check.passed ? "passed" : "failed";
+  if (check.passed) return {};
+  return fail(ErrorCode::environment, fmt::format("the baseline is mis-set: {}", check.reason),
+              "a speed-up over a slow baseline is none, so nothing was timed");
+}
+
+}  // namespace tilewright
