@@ -200,7 +200,7 @@ Result<std::unique_ptr<SQLite::Database>> open_immutable(const fs::path& path) {
 
 Result<std::unique_ptr<SQLite::Database>> open_for_reading(const fs::path& path, Found found) {
   if (found == Found::nothing) {
-    return fail(ErrorCode::environment, fmt::format("database {} does not exist", path.string()),
+    return fail(ErrorCode::usage, fmt::format("database {} does not exist", path.string()),
                 "it is created by `tilewright tune`");
   }
   if (found == Found::empty) return refuse(path, "is empty");

@@ -10,7 +10,7 @@
 // One entry is one line. `|` separates and is never escaped: neither the text of a problem nor that
 // of a program can hold one (check() below). Without a headline baseline it says `vs=none ratio=0`.
 // Numbers are the shortest that read back the same, entries are sorted, lines end in a line feed:
-// one wisdom has one text, and to_text(parse_wisdom(t)) == t for every t that is accepted.
+// one wisdom has one text.
 //
 // A file is checked whole before any of it is used: version, hash, device, every entry. A bad file
 // is a miss with one warning, never fatal; merging is a union in which the faster entry stays.

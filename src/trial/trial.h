@@ -25,8 +25,8 @@ inline constexpr int kTrialSchemaVersion = 1;
 struct BaselineTime {
   double time_us = 0;                               // median per call
   double ratio_low = 0, ratio = 0, ratio_high = 0;  // t_baseline / t_candidate with its interval
-  std::string comparison;  // faster | slower | same | ambiguous, from the candidate's side
-  bool headline = true;    // part of "fastest baseline"
+  std::string comparison{};  // faster | slower | same | ambiguous, from the candidate's side
+  bool headline = true;      // part of "fastest baseline"
   friend bool operator==(const BaselineTime&, const BaselineTime&) = default;
 };
 
