@@ -45,7 +45,8 @@ class Arena {
   [[nodiscard]] int fd() const;  // a memfd
   [[nodiscard]] std::byte* base() const;
 
-  // The storage of a matrix, first element to last, row gaps and batch included.
+  // The storage of a matrix, first element to last, row gaps and batch included. Rows are the
+  // problem's strides apart, batch b begins b * rows * stride elements after the first.
   [[nodiscard]] std::span<std::byte> a(int set) const;
   [[nodiscard]] std::span<std::byte> b(int set) const;
   [[nodiscard]] std::span<std::byte> c(int set, Owner owner = Owner::candidate) const;

@@ -20,18 +20,23 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace tilewright {
 
 struct WorkerOptions {
-  std::filesystem::path runner;                // empty: beside this program, else PATH
-  std::vector<int> cpus;                       // CPUs the team is pinned to; empty: device.cpus
-  std::chrono::milliseconds call_limit{2000};  // wall limit of one candidate call, at least
-  std::size_t memory_limit = std::size_t{8} << 30;
+  // Empty: $TILEWRIGHT_RUNNER, else beside this program or in ../bin from there, else PATH.
+  std::filesystem::path runner;
+  std::vector<int> cpus;  // CPUs the team is pinned to; empty: device.cpus
+  // Wall limit of one candidate call; a call has this and the time that 1 GFLOP/s would need.
+  std::chrono::milliseconds call_limit{2000};
+  std::size_t memory_limit = std::size_t{8} << 30;  // what a session may add to its start
 };
 
-// One burst: `calls` calls of one contestant back to back, rotating over the sets.
+// One burst: `calls` calls of one contestant back to back, rotating over the sets. Pauses
+// `settle_seconds`; then, unless `each`, makes one call more on the set before `first_set`, not
+// counted, which brings the contestant's own threads back from their sleep; then the clock starts.
 struct Burst {
   std::string contestant;  // "candidate", or a baseline's name
   int calls = 1;
@@ -39,7 +44,19 @@ struct Burst {
   bool each = false;       // true: one sample per call (server mode), else one per burst
   double gap_mean_us = 0;  // > 0: exponential idle gaps before each call, not counted
   std::uint64_t gap_seed = 0;
+  double settle_seconds = 0;
+  friend bool operator==(const Burst&, const Burst&) = default;
 };
+
+// Timed calls pass alpha = 1 and this beta: zero, one, or for `any` a half, with which a C that is
+// accumulated into a thousand times converges instead of overflowing.
+[[nodiscard]] constexpr float timed_beta(const Problem& problem) {
+  if (problem.beta == BetaClass::zero) return 0;
+  return problem.beta == BetaClass::one ? 1.0F : 0.5F;
+}
+// How often `contestant` is called on each set by `plan`, uncounted calls included.
+[[nodiscard]] std::vector<std::int64_t> calls_per_set(const std::vector<Burst>& plan,
+                                                      std::string_view contestant, int sets);
 
 struct Sample {
   std::string contestant;
@@ -53,7 +70,7 @@ struct TimingReply {
   Finding finding;  // ok, or how the candidate ended
   std::vector<Sample> samples;
   double wall_seconds = 0;     // by the parent's clock, whole request
-  double claimed_seconds = 0;  // sum over samples plus gaps, by the child's
+  double claimed_seconds = 0;  // samples, gaps, pauses and uncounted calls, by the child's
 };
 
 struct WorkerFacts {
@@ -72,8 +89,9 @@ class Worker {
   [[nodiscard]] const WorkerFacts& facts() const;
 
   // Opens a session for a candidate (nullptr: baselines only) with the named baselines. The arena
-  // must outlive the session. A Finding other than ok (launch_error, crash, cheat) means that the
-  // candidate could not be loaded; an Error, that the runner itself failed.
+  // must outlive the session, the worker too, and a worker has one session at a time. A Finding
+  // other than ok (launch_error, crash, cheat) means that the candidate could not be loaded; an
+  // Error, that the runner itself failed.
   struct Opened {
     std::unique_ptr<Session> session;  // null unless finding.ok()
     Finding finding;

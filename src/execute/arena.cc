@@ -1,0 +1,322 @@
+// SPDX-License-Identifier: Apache-2.0
+// The arena: where each matrix lies, the guards round it, and what a broken guard is called.
+//
+// A guard is at least kGuardBytes and one row of its matrix wide, so that the first row past the
+// end and the gap of the last row both fall inside it. A guard byte depends on its position: a copy
+// of one guard, or of a row, never passes for another. The memfd is sealed against resizing, since
+// a runner that truncated it would end the parent with SIGBUS. Next: session.h.
+#include "execute/arena.h"
+
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <cstring>
+#include <utility>
+
+namespace tilewright {
+namespace {
+
+constexpr std::int64_t kAlignment = 64;
+constexpr std::int64_t kPage = 4096;
+
+constexpr std::int64_t round_up(std::int64_t value, std::int64_t multiple) {
+  return (value + multiple - 1) / multiple * multiple;
+}
+
+// One guarded piece of memory: a matrix of one operand set, or the workspace (one row).
+struct Piece {
+  const char* name = "";
+  std::int64_t offset = 0;  // of the first element, in set 0
+  std::int64_t batch = 1, rows = 0;
+  std::int64_t row_bytes = 0, stride_bytes = 0;  // what a row holds; from one row to the next
+  [[nodiscard]] std::int64_t bytes() const {
+    const std::int64_t count = batch * rows;
+    return count == 0 || row_bytes == 0 ? 0 : (count - 1) * stride_bytes + row_bytes;
+  }
+  [[nodiscard]] std::int64_t guard_bytes() const {
+    return round_up(kGuardBytes + (bytes() == 0 ? 0 : stride_bytes), kAlignment);
+  }
+};
+
+enum PieceIndex { kA, kB, kC, kCBaseline, kMatrices };
+
+std::array<Piece, kMatrices> matrices(const Problem& problem, const ArenaLayout& layout) {
+  const auto in = static_cast<std::int64_t>(size_of(problem.in));
+  const auto out = static_cast<std::int64_t>(size_of(problem.out));
+  const auto piece = [&](const char* name, std::int64_t offset, std::int64_t rows,
+                         std::int64_t cols, std::int64_t stride, std::int64_t size) {
+    return Piece{name, offset, problem.batch, rows, cols * size, stride * size};
+  };
+  return {
+      piece("A", layout.a, problem.a_rows(), problem.a_cols(), problem.a_stride(), in),
+      piece("B", layout.b, problem.b_rows(), problem.b_cols(), problem.b_stride(), in),
+      piece("C", layout.c, problem.m, problem.n, problem.c_stride(), out),
+      piece("the baselines' C", layout.c_baseline, problem.m, problem.n, problem.c_stride(), out)};
+}
+
+Piece workspace_piece(const ArenaLayout& layout) {
+  return Piece{"workspace", layout.workspace, 1, 1, layout.workspace_bytes, layout.workspace_bytes};
+}
+
+// The guard byte at `position` in the arena. Cheap, because row gaps can be as large as a matrix.
+std::byte pattern(std::int64_t position) {
+  const auto p = static_cast<std::uint32_t>(position);
+  return static_cast<std::byte>((p * 167U + (p >> 8) * 59U + (p >> 16) * 101U + 0x5bU) & 0xffU);
+}
+
+void paint(std::byte* base, std::int64_t begin, std::int64_t end) {
+  for (std::int64_t i = begin; i < end; ++i) base[i] = pattern(i);
+}
+
+// First changed byte in [begin, end), or end. Last changed byte, or begin - 1.
+std::int64_t first_changed(const std::byte* base, std::int64_t begin, std::int64_t end) {
+  for (std::int64_t i = begin; i < end; ++i) {
+    if (base[i] != pattern(i)) return i;
+  }
+  return end;
+}
+std::int64_t last_changed(const std::byte* base, std::int64_t begin, std::int64_t end) {
+  for (std::int64_t i = end; i > begin; --i) {
+    if (base[i - 1] != pattern(i - 1)) return i - 1;
+  }
+  return begin - 1;
+}
+
+// Calls visit(begin, end, row) for each row gap between the first and the last element.
+template <class Visit>
+void for_each_gap(const Piece& piece, std::int64_t start, Visit visit) {
+  if (piece.bytes() == 0 || piece.stride_bytes == piece.row_bytes) return;
+  for (std::int64_t row = 0; row + 1 < piece.batch * piece.rows; ++row) {
+    const std::int64_t begin = start + row * piece.stride_bytes + piece.row_bytes;
+    visit(begin, begin + piece.stride_bytes - piece.row_bytes, row);
+  }
+}
+
+void paint_piece(std::byte* base, const Piece& piece, std::int64_t start) {
+  const std::int64_t end = start + piece.bytes();
+  paint(base, start - piece.guard_bytes(), start);
+  paint(base, end, end + piece.guard_bytes());
+  for_each_gap(piece, start, [base](std::int64_t first, std::int64_t last, std::int64_t) {
+    paint(base, first, last);
+  });
+}
+
+std::string bytes_text(std::int64_t count) {
+  return fmt::format("{} byte{}", count, count == 1 ? "" : "s");
+}
+
+// The changed byte nearest to the data, in words.
+std::optional<std::string> broken(const std::byte* base, const Piece& piece, std::int64_t start) {
+  const std::int64_t end = start + piece.bytes(), guard = piece.guard_bytes();
+  if (const std::int64_t at = first_changed(base, end, end + guard); at != end + guard) {
+    return fmt::format("{}, {} past the end", piece.name, bytes_text(at - end + 1));
+  }
+  if (const std::int64_t at = last_changed(base, start - guard, start); at >= start - guard) {
+    return fmt::format("{}, {} before the start", piece.name, bytes_text(start - at));
+  }
+  std::optional<std::string> found;
+  for_each_gap(piece, start, [&](std::int64_t first, std::int64_t last, std::int64_t row) {
+    if (found) return;
+    const std::int64_t at = first_changed(base, first, last);
+    if (at == last) return;
+    const std::string batch =
+        piece.batch > 1 ? fmt::format("batch {}, ", row / piece.rows) : std::string();
+    found = fmt::format("{}, {}row {}, {} into the row gap", piece.name, batch, row % piece.rows,
+                        bytes_text(at - first + 1));
+  });
+  return found;
+}
+
+ArenaLayout lay_out(const Problem& problem, int sets, std::int64_t workspace_bytes) {
+  ArenaLayout layout;
+  layout.sets = sets;
+  std::int64_t cursor = 0;
+  const auto place = [&cursor](const Piece& piece) {
+    const std::int64_t start = round_up(cursor + piece.guard_bytes(), kAlignment);
+    cursor = start + piece.bytes() + piece.guard_bytes();
+    return start;
+  };
+  const auto pieces = matrices(problem, layout);
+  layout.a = place(pieces[kA]);
+  layout.b = place(pieces[kB]);
+  layout.c = place(pieces[kC]);
+  layout.c_baseline = place(pieces[kCBaseline]);
+  layout.set_stride = round_up(cursor, kAlignment);
+  cursor = layout.set_stride * sets;
+  layout.workspace_bytes = workspace_bytes;
+  layout.workspace = place(workspace_piece(layout));
+  layout.bytes = round_up(cursor, kPage);
+  return layout;
+}
+
+// What lay_out() will ask for, as a double that cannot overflow.
+double estimate_bytes(const Problem& problem, int sets, std::int64_t workspace_bytes) {
+  const auto matrix = [&problem](std::int64_t rows, std::int64_t stride, ElementType type) {
+    return static_cast<double>(problem.batch) * static_cast<double>(rows) *
+           static_cast<double>(stride) * static_cast<double>(size_of(type));
+  };
+  return sets * (matrix(problem.a_rows(), problem.a_stride(), problem.in) +
+                 matrix(problem.b_rows(), problem.b_stride(), problem.in) +
+                 2 * matrix(problem.m, problem.c_stride(), problem.out)) +
+         static_cast<double>(workspace_bytes);
+}
+
+tl::unexpected<Error> system_failure(const char* call, std::int64_t bytes) {
+  return fail(ErrorCode::environment,
+              fmt::format("operands of {} bytes: {}: {}", bytes, call, std::strerror(errno)),
+              "fewer operand sets or a smaller problem needs less memory");
+}
+
+}  // namespace
+
+struct Arena::State {
+  Problem problem;
+  ArenaLayout layout;
+  int fd = -1;
+  std::byte* base = nullptr;
+
+  State() = default;
+  State(const State&) = delete;
+  State& operator=(const State&) = delete;
+  ~State() {
+    if (base != nullptr) munmap(base, static_cast<std::size_t>(layout.bytes));
+    if (fd >= 0) close(fd);
+  }
+  [[nodiscard]] Piece piece(PieceIndex index) const {
+    return matrices(problem, layout)[static_cast<std::size_t>(index)];
+  }
+  [[nodiscard]] std::span<std::byte> storage(PieceIndex index, int set) const {
+    const Piece found = piece(index);
+    return {base + set * layout.set_stride + found.offset, static_cast<std::size_t>(found.bytes())};
+  }
+};
+
+Arena::Arena(std::unique_ptr<State> state) : state_(std::move(state)) {}
+Arena::~Arena() = default;
+Arena::Arena(Arena&&) noexcept = default;
+Arena& Arena::operator=(Arena&&) noexcept = default;
+
+Result<Arena> Arena::create(const Problem& problem, int sets, std::int64_t workspace_bytes) {
+  if (Status valid = check(problem); !valid) return tl::unexpected<Error>(valid.error());
+  if (sets < 1) return fail(ErrorCode::usage, fmt::format("sets = {}: at least 1", sets));
+  if (workspace_bytes < 0) {
+    return fail(ErrorCode::usage, fmt::format("workspace_bytes = {}: at least 0", workspace_bytes));
+  }
+  const double wanted = estimate_bytes(problem, sets, workspace_bytes);
+  const double memory =
+      static_cast<double>(sysconf(_SC_PHYS_PAGES)) * static_cast<double>(sysconf(_SC_PAGESIZE));
+  if (wanted > 0.8 * memory) {
+    return fail(
+        ErrorCode::environment,
+        fmt::format("{} operand set{} of \"{}\" need {:.1f} GiB; this machine has {:.1f}", sets,
+                    sets == 1 ? "" : "s", to_text(problem), wanted / (1 << 30), memory / (1 << 30)),
+        "fewer operand sets or a smaller problem needs less memory");
+  }
+  auto state = std::make_unique<State>();
+  state->problem = problem;
+  state->layout = lay_out(problem, sets, workspace_bytes);
+  const std::int64_t bytes = state->layout.bytes;
+  state->fd = memfd_create("tilewright-operands", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+  if (state->fd < 0) return system_failure("memfd_create", bytes);
+  if (ftruncate(state->fd, bytes) != 0) return system_failure("ftruncate", bytes);
+  if (fcntl(state->fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) != 0) {
+    return system_failure("sealing", bytes);
+  }
+  void* mapped = mmap(nullptr, static_cast<std::size_t>(bytes), PROT_READ | PROT_WRITE, MAP_SHARED,
+                      state->fd, 0);
+  if (mapped == MAP_FAILED) return system_failure("mmap", bytes);
+  state->base = static_cast<std::byte*>(mapped);
+  // Before the first touch, so that pages come huge where the machine allows it for shared memory.
+  madvise(mapped, static_cast<std::size_t>(bytes), MADV_HUGEPAGE);
+  std::memset(mapped, 0, static_cast<std::size_t>(bytes));
+  Arena arena(std::move(state));
+  arena.paint_guards();
+  return arena;
+}
+
+const Problem& Arena::problem() const {
+  return state_->problem;
+}
+const ArenaLayout& Arena::layout() const {
+  return state_->layout;
+}
+int Arena::fd() const {
+  return state_->fd;
+}
+std::byte* Arena::base() const {
+  return state_->base;
+}
+
+std::span<std::byte> Arena::a(int set) const {
+  return state_->storage(kA, set);
+}
+std::span<std::byte> Arena::b(int set) const {
+  return state_->storage(kB, set);
+}
+std::span<std::byte> Arena::c(int set, Owner owner) const {
+  return state_->storage(owner == Owner::candidate ? kC : kCBaseline, set);
+}
+std::span<std::byte> Arena::workspace() const {
+  return {state_->base + state_->layout.workspace,
+          static_cast<std::size_t>(state_->layout.workspace_bytes)};
+}
+
+void Arena::paint_guards() const {
+  const ArenaLayout& layout = state_->layout;
+  for (const Piece& piece : matrices(state_->problem, layout)) {
+    for (int set = 0; set < layout.sets; ++set) {
+      paint_piece(state_->base, piece, piece.offset + set * layout.set_stride);
+    }
+  }
+  paint_piece(state_->base, workspace_piece(layout), layout.workspace);
+}
+
+std::optional<std::string> Arena::broken_guard(int set) const {
+  const ArenaLayout& layout = state_->layout;
+  const auto pieces = matrices(state_->problem, layout);
+  for (const PieceIndex index : {kC, kA, kB, kCBaseline}) {  // the likeliest first
+    const Piece& piece = pieces[index];
+    auto found = broken(state_->base, piece, piece.offset + set * layout.set_stride);
+    if (found) return found;
+  }
+  return broken(state_->base, workspace_piece(layout), layout.workspace);
+}
+
+void Arena::scrub_workspace(std::uint32_t salt) const {
+  std::uint32_t word = salt * 2654435761U + 0x9e3779b9U;
+  for (std::byte& b : workspace()) {
+    word = word * 1664525U + 1013904223U;
+    b = static_cast<std::byte>(word >> 24);
+  }
+}
+
+tw_cpu_gemm_args arguments(const Problem& problem, const ArenaLayout& layout, std::byte* base,
+                           int set, Owner owner, float alpha, float beta) {
+  std::byte* const set_base = base + set * layout.set_stride;
+  tw_cpu_gemm_args args{};
+  args.a = set_base + layout.a;
+  args.b = set_base + layout.b;
+  args.c = set_base + (owner == Owner::candidate ? layout.c : layout.c_baseline);
+  args.m = problem.m;
+  args.n = problem.n;
+  args.k = problem.k;
+  args.lda = problem.a_stride();
+  args.ldb = problem.b_stride();
+  args.ldc = problem.c_stride();
+  args.batch = problem.batch;
+  args.stride_a = problem.a_rows() * args.lda;
+  args.stride_b = problem.b_rows() * args.ldb;
+  args.stride_c = problem.m * args.ldc;
+  args.alpha = alpha;
+  args.beta = beta;
+  args.workspace = layout.workspace_bytes == 0 ? nullptr : base + layout.workspace;
+  return args;
+}
+
+}  // namespace tilewright

@@ -1,0 +1,157 @@
+// SPDX-License-Identifier: Apache-2.0
+// Implementation of team.h. Signal pairs a value with a count of sleepers; both sides use
+// sequentially consistent operations, so that either the waker sees the sleeper or the sleeper sees
+// the new value (the futex call compares once more).
+#include "execute/runner/team.h"
+
+#include "execute/runner/lockdown.h"
+
+#include <linux/futex.h>
+#include <pthread.h>
+#include <sched.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+#if defined(__x86_64__)
+#include <immintrin.h>
+#endif
+
+#include <algorithm>
+#include <climits>
+
+namespace tilewright::runner {
+namespace {
+
+void relax() {
+#if defined(__x86_64__)
+  _mm_pause();
+#else
+  std::atomic_signal_fence(std::memory_order_seq_cst);
+#endif
+}
+
+std::int64_t now_nanoseconds() {
+  timespec now{};
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  return std::int64_t{now.tv_sec} * 1'000'000'000 + now.tv_nsec;
+}
+
+void futex(std::atomic<std::uint32_t>& word, int operation, std::uint32_t value) {
+  syscall(SYS_futex, &word, operation | FUTEX_PRIVATE_FLAG, value, nullptr, nullptr, 0);
+}
+
+void pin(pthread_t thread, int cpu) {
+  cpu_set_t mask;
+  CPU_ZERO(&mask);
+  if (cpu < 0 || cpu >= CPU_SETSIZE) return;
+  CPU_SET(static_cast<std::size_t>(cpu), &mask);
+  // Best effort: a container may refuse, and then the scheduler decides.
+  static_cast<void>(pthread_setaffinity_np(thread, sizeof mask, &mask));
+}
+
+// A kernel that flushes subnormals or changes the rounding must not do so for the next contestant.
+class FloatingPointState {
+ public:
+#if defined(__x86_64__)
+  FloatingPointState() : saved_(_mm_getcsr()) {}
+  ~FloatingPointState() { _mm_setcsr(saved_); }
+
+ private:
+  unsigned saved_;
+#else
+  FloatingPointState() {}
+  ~FloatingPointState() {}
+#endif
+};
+
+}  // namespace
+
+void Signal::set(std::uint32_t value) {
+  value_.store(value, std::memory_order_seq_cst);
+  if (sleepers_.load(std::memory_order_seq_cst) != 0) futex(value_, FUTEX_WAKE, INT_MAX);
+}
+
+void Signal::wait_while(std::uint32_t old, bool crowded) {
+  constexpr int kLooksPerClock = 64;
+  const std::int64_t deadline = now_nanoseconds() + kSpinNanoseconds;
+  do {
+    for (int look = 0; look < kLooksPerClock; ++look) {
+      if (value_.load(std::memory_order_acquire) != old) return;
+      if (crowded) {
+        sched_yield();
+      } else {
+        relax();
+      }
+    }
+  } while (now_nanoseconds() < deadline);
+  sleepers_.fetch_add(1, std::memory_order_seq_cst);
+  while (value_.load(std::memory_order_seq_cst) == old) futex(value_, FUTEX_WAIT, old);
+  sleepers_.fetch_sub(1, std::memory_order_seq_cst);
+}
+
+Team::Team(int threads, const std::vector<int>& cpus)
+    : threads_(threads),
+      crowded_(static_cast<std::size_t>(threads) > std::max<std::size_t>(cpus.size(), 1)) {
+  if (!cpus.empty()) pin(pthread_self(), cpus[0]);
+  workers_.reserve(static_cast<std::size_t>(threads));
+  for (int thread = 1; thread < threads; ++thread) {
+    const int cpu = cpus.empty() ? -1 : cpus[static_cast<std::size_t>(thread) % cpus.size()];
+    workers_.emplace_back([this, thread, cpu] { serve(thread, cpu); });
+  }
+}
+
+Team::~Team() {
+  closing_.store(true);
+  round_.set(round_.load() + 1);
+  for (std::thread& worker : workers_) worker.join();
+}
+
+void Team::serve(int thread, int cpu) {
+  pin(pthread_self(), cpu);
+  use_signal_stack();
+  for (std::uint32_t round = 0;; ++round) {
+    round_.wait_while(round, crowded_);
+    if (closing_.load()) return;
+    take_part(thread);
+    finish();
+  }
+}
+
+void Team::run(tw_cpu_gemm_fn kernel, const tw_cpu_gemm_args& args) {
+  const std::uint32_t round = round_.load() + 1;
+  kernel_ = kernel;
+  args_ = &args;
+  if (threads_ == 1) return take_part(0);
+  working_.value.store(static_cast<std::uint32_t>(threads_ - 1), std::memory_order_relaxed);
+  round_.set(round);
+  take_part(0);
+  done_.wait_while(round - 1, crowded_);
+}
+
+void Team::take_part(int thread) {
+  const FloatingPointState restored_after;
+  const tw_cpu_team team{thread, threads_, &Team::enter_barrier, this};
+  kernel_(args_, &team);
+}
+
+void Team::finish() {
+  if (working_.value.fetch_sub(1, std::memory_order_acq_rel) == 1) done_.set(round_.load());
+}
+
+void Team::barrier() {
+  if (threads_ == 1) return;
+  const std::uint32_t turn = barrier_turn_.load();
+  if (arrived_.value.fetch_add(1, std::memory_order_acq_rel) + 1 ==
+      static_cast<std::uint32_t>(threads_)) {
+    arrived_.value.store(0, std::memory_order_relaxed);
+    barrier_turn_.set(turn + 1);
+  } else {
+    barrier_turn_.wait_while(turn, crowded_);
+  }
+}
+
+void Team::enter_barrier(void* state) {
+  static_cast<Team*>(state)->barrier();
+}
+
+}  // namespace tilewright::runner

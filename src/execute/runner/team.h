@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+// The threads that run a candidate: pinned, spinning while there is work, asleep soon after.
+//
+// Between the calls of a burst a sleeping thread would cost microseconds, so waiting threads spin;
+// but a thread that spins while another contestant runs takes a core from it, so after
+// kSpinNanoseconds without work they sleep in the kernel. The caller takes part as thread 0.
+#pragma once
+
+#include "launch/cpu_abi.h"
+
+#include <atomic>
+#include <cstdint>
+#include <thread>
+#include <vector>
+
+namespace tilewright::runner {
+
+inline constexpr std::int64_t kSpinNanoseconds = 100'000;
+
+// A number that one thread changes and others wait for.
+class alignas(64) Signal {
+ public:
+  [[nodiscard]] std::uint32_t load() const { return value_.load(std::memory_order_acquire); }
+  // Changes the value and wakes whoever sleeps on it.
+  void set(std::uint32_t value);
+  // Returns once the value differs from `old`. `crowded`: more threads than CPUs, so spinning
+  // yields.
+  void wait_while(std::uint32_t old, bool crowded);
+
+ private:
+  std::atomic<std::uint32_t> value_{0};
+  std::atomic<std::uint32_t> sleepers_{0};
+};
+
+class Team {
+ public:
+  // Starts threads - 1 threads; thread i runs on cpus[i % cpus.size()], the caller on cpus[0].
+  Team(int threads, const std::vector<int>& cpus);
+  ~Team();
+  Team(const Team&) = delete;
+  Team& operator=(const Team&) = delete;
+
+  [[nodiscard]] int threads() const { return threads_; }
+  // All threads call `kernel`; returns when the last has returned.
+  void run(tw_cpu_gemm_fn kernel, const tw_cpu_gemm_args& args);
+
+ private:
+  void serve(int thread, int cpu);
+  void take_part(int thread);
+  void finish();
+  void barrier();
+  static void enter_barrier(void* state);
+
+  struct alignas(64) Counter {
+    std::atomic<std::uint32_t> value{0};
+  };
+
+  int threads_;
+  bool crowded_;
+  tw_cpu_gemm_fn kernel_ = nullptr;
+  const tw_cpu_gemm_args* args_ = nullptr;
+  std::atomic<bool> closing_{false};
+  Signal round_;         // a new value starts a call
+  Signal done_;          // equals round_ when the call is over
+  Counter working_;      // workers that have not returned yet
+  Counter arrived_;      // threads inside the kernel's barrier
+  Signal barrier_turn_;  // changes when the last one arrives
+  std::vector<std::thread> workers_;
+};
+
+}  // namespace tilewright::runner
