@@ -70,7 +70,7 @@ struct Blocked {
   void tiles(Out* c, Range m, Range n, int64_t k, const Parts& parts, int64_t first_row,
              bool first, bool last) const {
     const int64_t words = kPairs ? cdiv(k, 2) : k;
-    const int64_t panel = kNr * roundup(k, 2) * b_bytes(kPlan.packb);
+    const int64_t panel = b_panel<kNr, kPlan.packb>(k);
     const int64_t m_tiles = cdiv(m.size(), kMr), n_tiles = cdiv(n.size(), kNr);
     constexpr bool kRowsInside = kPlan.order == Order::kNM;
     const int64_t outer = kRowsInside ? n_tiles : m_tiles, inner = kRowsInside ? m_tiles : n_tiles;
@@ -105,10 +105,9 @@ struct Blocked {
                            kWait ? 0 : n0};
       for (int64_t k0 = s.k.begin; k0 < s.k.end; k0 += kc) {
         const int64_t k = min(kc, s.k.end - k0);
-        for (int64_t j = n.begin; j < n.end; j += kNr)
-          pack_b<I, kNr, G::kTransB, kPlan.packb>(
-              b + (G::kTransB ? j * args.ldb + k0 : k0 * args.ldb + j), args.ldb, k,
-              min(kNr, n.end - j), b_block + (j - n0) * roundup(k, 2) * b_bytes(kPlan.packb));
+        pack_b<I, kNr, G::kTransB, kPlan.packb>(
+            b + (G::kTransB ? n0 * args.ldb + k0 : k0 * args.ldb + n0), args.ldb, k, n.size(),
+            b_block);
         for (int64_t m0 = s.m.begin; m0 < s.m.end; m0 += mc) {
           const Range m = {m0, min(m0 + mc, s.m.end)};
           const T* from = a + (G::kTransA ? k0 * args.lda + m0 : m0 * args.lda + k0);

@@ -79,45 +79,71 @@ template <class I, int kMr, bool kTransA, class T>
   }
 }
 
-// One row of a packed panel: nr halves as stored, zeros from n on.
-template <int kNr, class T>
-[[gnu::always_inline]] inline void copy_halves(const T* from, T* to, int64_t n) {
-  if (n >= kNr) {
-    for (int j = 0; j < kNr; ++j) to[j] = from[j];
+// Rows of B packed together: few enough for the hardware prefetcher to follow them all, enough for
+// each panel to be written in whole lines.
+constexpr int64_t kPackRows = 8;
+
+// One row (or pair of rows) of a packed panel, from row-major B: zeros from n columns on. `second`
+// is the next row or, past the last one, nullptr.
+template <class I, int kNr, PackB kPack, class T>
+[[gnu::always_inline]] inline void pack_row(const T* from, const T* second, int64_t n, void* to) {
+  constexpr int64_t kW = I::kWidth;
+  if constexpr (kPack == PackB::kPair) {
+    for (int64_t j = 0; j < kNr; j += kW)
+      I::store(static_cast<float*>(to) + j,
+               I::join_rows_n(from + j, (second == nullptr ? from : second) + j, n - j,
+                              second == nullptr ? 0 : n - j));
+  } else if constexpr (kPack == PackB::kHalf) {
+    T* halves = static_cast<T*>(to);
+    if (n >= kNr) {
+#pragma GCC unroll 8
+      for (int j = 0; j < kNr; j += I::kWidth)  // a move of known size, not a call
+        __builtin_memcpy(halves + j, from + j, sizeof(T) * I::kWidth);
+    } else {
+      for (int64_t j = 0; j < kNr; ++j) halves[j] = j < n ? from[j] : T{0};
+    }
+  } else if (n >= kNr) {
+#pragma GCC unroll 8
+    for (int j = 0; j < kNr; j += I::kWidth)
+      I::store(static_cast<float*>(to) + j, I::load_wide(from + j));
   } else {
-    for (int j = 0; j < kNr; ++j) to[j] = j < n ? from[j] : T{0};
+    for (int64_t j = 0; j < kNr; j += kW)
+      I::store(static_cast<float*>(to) + j, I::load_wide_n(from + j, n - j));
   }
 }
 
 // Bytes of one packed element of B times 2, so that pairs (two elements in 4 bytes) fit as well.
 constexpr int64_t b_bytes(PackB pack) { return pack == PackB::kF32 ? 4 : 2; }
 
-// k x n of B (n <= nr) as one panel: k rows of nr floats or halves, or k / 2 rows of nr words.
-template <class I, int kNr, bool kTransB, PackB kPack, class T>
-[[gnu::noinline]] void pack_b(const T* b, int64_t ldb, int64_t k, int64_t n, void* to) {
-  constexpr int64_t kW = I::kWidth;
-  float* floats = static_cast<float*>(to);
-  T* halves = static_cast<T*>(to);
-  if constexpr (!kTransB) {
-    if constexpr (kPack == PackB::kPair) {
-      for (int64_t x = 0; x < k; x += 2, b += 2 * ldb, floats += kNr)
-        for (int64_t j = 0; j < kNr; j += kW)
-          I::store(floats + j, I::join_rows_n(b + j, b + ldb + j, n - j, x + 1 < k ? n - j : 0));
-    } else {
-      for (int64_t x = 0; x < k; ++x, b += ldb) {
-        if constexpr (kPack == PackB::kHalf) {
-          copy_halves<kNr>(b, halves + x * kNr, n);
-        } else if (n >= kNr) {
-#pragma GCC unroll 8
-          for (int j = 0; j < kNr; j += I::kWidth)
-            I::store(floats + x * kNr + j, I::load_wide(b + j));
-        } else {
-          for (int64_t j = 0; j < kNr; j += kW)
-            I::store(floats + x * kNr + j, I::load_wide_n(b + j, n - j));
-        }
-      }
+// Bytes from one panel to the next.
+template <int kNr, PackB kPack>
+constexpr int64_t b_panel(int64_t k) {
+  return kNr * roundup(k, 2) * b_bytes(kPack);
+}
+
+// k x n of row-major B as panels of k rows of nr floats or halves, or k / 2 rows of nr words.
+template <class I, int kNr, PackB kPack, class T>
+[[gnu::noinline]] void pack_b_rows(const T* b, int64_t ldb, int64_t k, int64_t n, char* to) {
+  constexpr int kStep = kPack == PackB::kPair ? 2 : 1;
+  const int64_t row_bytes = kNr * kStep * b_bytes(kPack), panel = b_panel<kNr, kPack>(k);
+  for (int64_t x0 = 0; x0 < k; x0 += kPackRows) {
+    char* line = to + x0 / kStep * row_bytes;
+    for (int64_t j = 0; j < n; j += kNr, line += panel) {
+      const T* from = b + x0 * ldb + j;
+      for (int64_t x = x0; x < min(k, x0 + kPackRows); x += kStep, from += kStep * ldb)
+        pack_row<I, kNr, kPack>(from, x + 1 < k ? from + ldb : nullptr, n - j,
+                                line + (x - x0) / kStep * row_bytes);
     }
-  } else if constexpr (kW == 1) {
+  }
+}
+
+// One panel of the same, n <= nr columns, from B stored n x k.
+template <class I, int kNr, PackB kPack, class T>
+[[gnu::noinline]] void pack_b_turned(const T* b, int64_t ldb, int64_t k, int64_t n, char* to) {
+  constexpr int64_t kW = I::kWidth;
+  float* floats = reinterpret_cast<float*>(to);
+  T* halves = reinterpret_cast<T*>(to);
+  if constexpr (kW == 1) {
     for (int64_t x = 0; x < k; ++x) {
       for (int64_t j = 0; j < kNr; ++j) {
         const T value = j < n ? b[j * ldb + x] : T{0};
@@ -153,6 +179,17 @@ template <class I, int kNr, bool kTransB, PackB kPack, class T>
         }
       }
     }
+  }
+}
+
+// k x n of B, packed.
+template <class I, int kNr, bool kTransB, PackB kPack, class T>
+void pack_b(const T* b, int64_t ldb, int64_t k, int64_t n, char* to) {
+  if constexpr (kTransB) {
+    for (int64_t j = 0; j < n; j += kNr, to += b_panel<kNr, kPack>(k))
+      pack_b_turned<I, kNr, kPack>(b + j * ldb, ldb, k, min(kNr, n - j), to);
+  } else {
+    pack_b_rows<I, kNr, kPack>(b, ldb, k, n, to);
   }
 }
 
