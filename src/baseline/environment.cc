@@ -147,8 +147,14 @@ std::vector<std::string> baseline_environment(const Device& device) {
       result.push_back(fmt::format("OPENBLAS_CORETYPE={}", best_core_type(device)));
     }
   }
-  if (variable("TILEWRIGHT_ONEDNN").empty() && !onednn_of_python().empty()) {
-    result.push_back("TILEWRIGHT_ONEDNN=" + onednn_of_python());
+  const std::string onednn = variable("TILEWRIGHT_ONEDNN").empty() ? onednn_of_python() : "";
+  if (!onednn.empty()) result.push_back("TILEWRIGHT_ONEDNN=" + onednn);
+  // The wheel's oneDNN computes through SYCL on OpenCL's CPU device, whose driver lies beside it.
+  const std::string place = onednn_places(3).back();
+  const auto driver = std::filesystem::path(place).parent_path() / "libintelocl.so";
+  std::error_code ignored;
+  if (variable("OCL_ICD_FILENAMES").empty() && std::filesystem::exists(driver, ignored)) {
+    result.push_back("OCL_ICD_FILENAMES=" + driver.string());
   }
   return result;
 }

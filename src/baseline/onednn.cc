@@ -44,6 +44,27 @@ OnednnMatmul square(ElementType in, ElementType out, std::int64_t size) {
   return {half, half, {{size, size}, {size, 1}, out}};
 }
 
+// Operands as oneDNN describes them: a transposed matrix is one with its strides exchanged.
+OnednnOperand operand(const Problem& p, ElementType type, std::int64_t rows, std::int64_t cols,
+                      std::int64_t ld, bool transposed, std::int64_t batch_stride) {
+  OnednnOperand result{{rows, cols}, {transposed ? 1 : ld, transposed ? ld : 1}, type};
+  if (p.batch > 1) {
+    result.dims.insert(result.dims.begin(), p.batch);
+    result.strides.insert(result.strides.begin(), batch_stride);
+  }
+  return result;
+}
+
+OnednnMatmul product(const Problem& p, const tw_cpu_gemm_args& args) {
+  OnednnMatmul what;
+  what.a = operand(p, p.in, p.m, p.k, args.lda, p.a_transposed, args.stride_a);
+  what.b = operand(p, p.in, p.k, p.n, args.ldb, p.b_transposed, args.stride_b);
+  what.c = operand(p, p.out, p.m, p.n, args.ldc, false, args.stride_c);
+  what.alpha = args.alpha;
+  what.beta = args.beta;
+  return what;
+}
+
 std::string describe(int major) {
   const auto api = OnednnApi::open(major);
   if (!api) return "error\n" + api.error().message;
@@ -60,11 +81,14 @@ std::string describe(int major) {
   return text;
 }
 
-OnednnFacts look_at_onednn(int major) {
+OnednnFacts look_at_onednn(int major, const Device& device) {
   OnednnFacts facts;
   // The search may start a Python interpreter; its result is kept if it happens here, not there.
   static_cast<void>(onednn_places(major));
-  const auto answer = ask_in_child([major] { return describe(major); });
+  const auto answer = ask_in_child([&] {
+    apply_baseline_environment(device);
+    return describe(major);
+  });
   if (!answer) {
     facts.error = "loading it: " + answer.error().message;
     return facts;
@@ -81,13 +105,43 @@ OnednnFacts look_at_onednn(int major) {
   return facts;
 }
 
-const OnednnFacts& facts_of(int major) {
-  static const OnednnFacts two = look_at_onednn(2), three = look_at_onednn(3);
+const OnednnFacts& facts_of(int major, const Device& device) {
+  static const OnednnFacts two = look_at_onednn(2, device), three = look_at_onednn(3, device);
   return major == 2 ? two : three;
 }
 
-Availability look(int major, const Problem& p) {
-  const OnednnFacts& facts = facts_of(major);
+// Whether the facts about plain squares leave open what happens to this one.
+bool is_unusual(const Problem& p) {
+  return p.a_stride() != p.a_cols() || p.b_stride() != p.b_cols() || p.c_stride() != p.n ||
+         p.batch != 1 || p.alpha != AlphaClass::one || p.beta != BetaClass::zero;
+}
+
+// The implementation chosen for exactly this problem, asked in a child; an Error if none.
+Result<std::string> implementation_for(int major, const Problem& p, const Device& device) {
+  const auto answer = ask_in_child([&]() -> std::string {
+    apply_baseline_environment(device);
+    const auto api = OnednnApi::open(major);
+    if (!api) return "error\n" + api.error().message;
+    const auto engine = api->engine();
+    if (!engine) return "error\n" + engine.error().message;
+    tw_cpu_gemm_args args{};
+    args.lda = p.a_stride(), args.ldb = p.b_stride(), args.ldc = p.c_stride();
+    args.stride_a = p.a_rows() * args.lda;
+    args.stride_b = p.b_rows() * args.ldb;
+    args.stride_c = p.m * args.ldc;
+    args.alpha = p.alpha == AlphaClass::any ? 0.5F : 1;
+    args.beta = p.beta == BetaClass::zero ? 0 : p.beta == BetaClass::one ? 1 : 0.25F;
+    const auto made = api->matmul(engine->get(), product(p, args));
+    return made ? "made\n" + made->implementation : "error\n" + made.error().message;
+  });
+  if (!answer) return tl::unexpected(answer.error());
+  const auto lines = split(*answer, '\n');
+  if (lines.size() == 2 && lines[0] == "made") return std::string(lines[1]);
+  return fail(ErrorCode::environment, lines.size() == 2 ? std::string(lines[1]) : *answer);
+}
+
+Availability look(int major, const Problem& p, const Device& device) {
+  const OnednnFacts& facts = facts_of(major, device);
   if (!facts.found) return {"", facts.error + (major == 2 ? kInstall : kInstallCurrent)};
   if (const std::string set = rigging_variable(); !set.empty()) {
     return {facts.version, fmt::format("{0} is set and would cripple it; unset {0}", set)};
@@ -100,23 +154,18 @@ Availability look(int major, const Problem& p) {
     return {facts.version, fmt::format("{} has no {} x {} -> {} matmul on this CPU", facts.version,
                                        name_of(p.in), name_of(p.in), name_of(p.out))};
   }
-  if (is_reference_loop(pair->implementation)) {
+  std::string chosen = pair->implementation;
+  if (is_unusual(p)) {
+    const auto exact = implementation_for(major, p, device);
+    if (!exact) return {facts.version, exact.error().message};
+    chosen = *exact;
+  }
+  if (is_reference_loop(chosen)) {
     return {facts.version,
-            fmt::format("{} has only its reference loop ({}) for {} -> {} on this CPU",
-                        facts.version, pair->implementation, name_of(p.in), name_of(p.out))};
+            fmt::format("{} has only its reference loop ({}) for this problem on this CPU",
+                        facts.version, chosen)};
   }
   return {facts.version, ""};
-}
-
-// Operands as oneDNN describes them: a transposed matrix is one with its strides exchanged.
-OnednnOperand operand(const Problem& p, ElementType type, std::int64_t rows, std::int64_t cols,
-                      std::int64_t ld, bool transposed, std::int64_t batch_stride) {
-  OnednnOperand result{{rows, cols}, {transposed ? 1 : ld, transposed ? ld : 1}, type};
-  if (p.batch > 1) {
-    result.dims.insert(result.dims.begin(), p.batch);
-    result.strides.insert(result.strides.begin(), batch_stride);
-  }
-  return result;
 }
 
 class Onednn final : public Baseline {
@@ -189,13 +238,7 @@ class Onednn final : public Baseline {
     }
     if (auto fits = check_sizes(args, p_); !fits) return tl::unexpected(fits.error());
     use_threads();
-    OnednnMatmul what;
-    what.a = operand(p_, p_.in, p_.m, p_.k, args.lda, p_.a_transposed, args.stride_a);
-    what.b = operand(p_, p_.in, p_.k, p_.n, args.ldb, p_.b_transposed, args.stride_b);
-    what.c = operand(p_, p_.out, p_.m, p_.n, args.ldc, false, args.stride_c);
-    what.alpha = args.alpha;
-    what.beta = args.beta;
-    auto made = api_.matmul(engine_.get(), what);
+    auto made = api_.matmul(engine_.get(), product(p_, args));
     if (!made) return tl::unexpected(made.error());
     if (is_reference_loop(made->implementation)) {
       return fail(ErrorCode::environment,
@@ -232,11 +275,11 @@ Result<std::unique_ptr<Baseline>> make(int major, const Problem& problem, const 
 
 }  // namespace
 
-Availability look_onednn(const Problem& p, const Device&) {
-  return look(2, p);
+Availability look_onednn(const Problem& p, const Device& d) {
+  return look(2, p, d);
 }
-Availability look_onednn_current(const Problem& p, const Device&) {
-  return look(3, p);
+Availability look_onednn_current(const Problem& p, const Device& d) {
+  return look(3, p, d);
 }
 Result<std::unique_ptr<Baseline>> make_onednn(const Problem& p, const Device& d, int threads) {
   return make(2, p, d, threads);

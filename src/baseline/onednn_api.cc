@@ -32,7 +32,7 @@ struct Runtime {
   const char* name;
 };
 constexpr std::array kRuntimes = {Runtime{1, "sequential"}, Runtime{2, "OpenMP"}, Runtime{4, "TBB"},
-                                  Runtime{8, "thread pool"}};
+                                  Runtime{8, "thread pool"}, Runtime{0x200, "SYCL"}};
 
 Status succeeded(int status, std::string_view what) {
   if (status == kSuccess) return {};
@@ -145,14 +145,20 @@ Result<OnednnHandle> OnednnApi::post_ops(float alpha, float beta) const {
   void* made = nullptr;
   int status = call_.post_ops_create(&made);
   OnednnHandle ops(made, call_.post_ops_destroy);
-  if (status == kSuccess && alpha != 1) {
+  // alpha * (AB + beta / alpha * C): the fast implementations take a sum in first place only.
+  const auto sum = [&](float scale) {
+    if (status != kSuccess || scale == 0) return;
+    status = major_ == 2 ? call_.append_sum_v2(made, scale)
+                         : call_.append_sum_v3(made, scale, 0, 0 /* C's own type */);
+  };
+  const auto scale = [&] {
+    if (status != kSuccess || alpha == 1) return;
     status = major_ == 2 ? call_.append_eltwise_v2(made, 1, kLinearV2, alpha, 0)
                          : call_.append_eltwise_v3(made, kLinearV3, alpha, 0);
-  }
-  if (status == kSuccess && beta != 0) {
-    status = major_ == 2 ? call_.append_sum_v2(made, beta)
-                         : call_.append_sum_v3(made, beta, 0, 0 /* C's own type */);
-  }
+  };
+  if (alpha != 0) sum(beta / alpha);
+  scale();
+  if (alpha == 0) sum(beta);
   if (auto s = succeeded(status, fmt::format("alpha {} and beta {}", alpha, beta)); !s) {
     return tl::unexpected(s.error());
   }
