@@ -62,6 +62,8 @@ struct Meaning {
 };
 constexpr Meaning kMeanings[] = {
     {SQLITE_CORRUPT, ErrorCode::refused, "is damaged", kMoveAway},
+    // Our statements are fixed and right, so it is the file that does not fit them.
+    {SQLITE_ERROR, ErrorCode::refused, "is damaged or has other tables", kMoveAway},
     {SQLITE_NOTADB, ErrorCode::refused, "is no database", kMoveAway},
     {SQLITE_BUSY, ErrorCode::environment, "stayed locked by another process",
      "is a process that uses it stopped?"},
