@@ -22,6 +22,8 @@ add_library(tw_options INTERFACE)
 target_compile_features(tw_options INTERFACE cxx_std_20)
 target_compile_options(tw_options INTERFACE
   -Wall -Wextra -Wpedantic -Wconversion -Wshadow
+  # GCC 12 warns falsely inside std::string::replace (gcc.gnu.org/PR105651).
+  $<$<CXX_COMPILER_ID:GNU>:-Wno-restrict>
   $<$<BOOL:${TILEWRIGHT_WERROR}>:-Werror>)
 if(TILEWRIGHT_SANITIZE)
   target_compile_options(tw_options INTERFACE

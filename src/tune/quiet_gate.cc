@@ -54,9 +54,9 @@ QuietGate::Quiet::~Quiet() {
 }
 
 void QuietGate::abandon() {
-  const std::scoped_lock lock(gate_.mutex_);
+  const std::scoped_lock lock(mutex_);
   abandoned_ = true;
-  gate_.changed_.notify_all();
+  changed_.notify_all();
 }
 
 }  // namespace tilewright
