@@ -2,16 +2,19 @@
 // Evolution: the first proposals come from the cost model, later ones are children of the fastest
 // programs seen so far. Tuned programs of other shapes, where history has them, are tried early:
 // nearest-shape transfer is a cheap and strong start.
-#include "policy/proposers.h"
+#include "policy/ranking.h"
 
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <map>
 
 namespace tilewright {
 namespace {
 
 constexpr std::size_t kSeeds = 8;      // from the cost model, before any child
+constexpr int kSeedDistance = 3;       // decisions in which two seeds differ at least
+constexpr double kWorthTrying = 3;     // a kind estimated this much slower than the best is left
 constexpr std::size_t kElite = 8;      // parents
 constexpr std::size_t kTransfers = 4;  // winners of the nearest shapes
 constexpr int kTries = 40;             // draws per proposal before giving up
@@ -44,12 +47,21 @@ double distance(const Problem& a, const Problem& b) {
   return axis(a.m, b.m) + axis(a.n, b.n) + axis(a.k, b.k) + (same_kind ? 0 : 100);
 }
 
+// Decisions in which two programs differ; of different families, more than any limit.
+int distance(const Program& a, const Program& b) {
+  if (&a.family() != &b.family()) return 1000;
+  int differing = 0;
+  for (std::size_t i = 0; i < a.family().decisions.size(); ++i) {
+    differing += a.choices().at(i) != b.choices().at(i) ? 1 : 0;
+  }
+  return differing;
+}
+
 class EvolvePolicy final : public Policy {
  public:
   explicit EvolvePolicy(PolicyContext context)
       : context_(std::move(context)),
         spaces_(legal_spaces(context_.problem, context_.device)),
-        model_(make_analytic(context_)),
         rng_(context_.seed, 1) {
     collect_transfers();
   }
@@ -66,7 +78,6 @@ class EvolvePolicy final : public Policy {
 
   void observe(const Trial& trial) override {
     seen_.add_text(trial.program);
-    model_->observe(trial);
     if (trial.outcome != Outcome::ok) return;
     Result<Program> program = parse_program(trial.program);
     if (!program || !is_legal(*program, context_.problem, context_.device)) return;
@@ -109,26 +120,54 @@ class EvolvePolicy final : public Policy {
       transfers_.erase(transfers_.begin());
       if (seen_.add(program)) return program;
     }
-    if (seeds_ < kSeeds || elite_.empty()) {
-      if (auto seed = from_model()) {
-        ++seeds_;
-        return seed;
-      }
+    if (seeds_.size() < kSeeds || elite_.empty()) {
+      if (auto seed = next_seed()) return seed;
     }
     for (int attempt = 0; attempt < kTries && !elite_.empty(); ++attempt) {
       std::optional<Program> child = make_child(draw_move(rng_));
       if (child && seen_.add(*child)) return child;
     }
-    return from_model();
+    return best_ranked();
   }
 
-  std::optional<Program> from_model() {
-    for (int attempt = 0; attempt < kTries; ++attempt) {
-      std::vector<Program> one = model_->propose(1);
-      if (one.empty()) return std::nullopt;
-      if (seen_.add(one.front())) return std::move(one.front());
+  // Seeds cover the kinds: the cost model ranks well within a kind and less well between them. Each
+  // time the kind with the fewest seeds gives its best program that is not like an earlier seed.
+  std::optional<Program> next_seed() {
+    refill();
+    const Ranked* best = nullptr;
+    for (const Ranked& r : ranked_) {
+      if (r.seconds > kWorthTrying * ranked_.front().seconds) break;
+      const bool alike = std::ranges::any_of(
+          seeds_, [&](const Program& seed) { return distance(seed, r.program) < kSeedDistance; });
+      if (alike || seen_.contains(r.program)) continue;
+      if (best == nullptr || kinds_[r.kind] < kinds_[best->kind]) best = &r;
     }
-    return std::nullopt;
+    if (best == nullptr) return best_ranked();
+    ++kinds_[best->kind];
+    seeds_.push_back(best->program);
+    seen_.add(best->program);
+    return best->program;
+  }
+
+  // The best of the ranking that was not proposed yet.
+  std::optional<Program> best_ranked() {
+    for (;;) {
+      refill();
+      if (ranked_.empty()) return std::nullopt;
+      Program program = ranked_[next_ranked_++].program;
+      if (seen_.add(program)) return program;
+    }
+  }
+
+  void refill() {
+    if (next_ranked_ < ranked_.size()) return;
+    if (dry_) {
+      ranked_.clear();
+      return;
+    }
+    ranked_ = rank_sample(spaces_, context_, seen_, rng_);
+    next_ranked_ = 0;
+    dry_ = ranked_.empty();
   }
 
   // Tournament of two: the better of two random elite members.
@@ -137,20 +176,15 @@ class EvolvePolicy final : public Policy {
     return elite_[std::min(a, b)].second;
   }
 
-  const Space& space_of(const Program& program) const {
-    return *std::ranges::find_if(spaces_,
-                                 [&](const Space& s) { return &s.family() == &program.family(); });
-  }
-
   std::optional<Program> make_child(Move move) {
     switch (move) {
       case Move::mutate: {
         const Program& from = parent();
-        return mutate(space_of(from), from, rng_);
+        return mutate(space_of(spaces_, from), from, rng_);
       }
       case Move::neighbour: {
         const Program& from = parent();
-        std::vector<Program> all = neighbours(space_of(from), from);
+        std::vector<Program> all = neighbours(space_of(spaces_, from), from);
         if (all.empty()) return std::nullopt;
         return all[rng_.below(all.size())];
       }
@@ -158,29 +192,37 @@ class EvolvePolicy final : public Policy {
         const Program& a = parent();
         const Program& b = parent();
         if (&a.family() != &b.family()) return std::nullopt;
-        return crossover(space_of(a), a, b, rng_);
+        return crossover(space_of(spaces_, a), a, b, rng_);
       }
       case Move::model:
-        return from_model_unseen();
+        return best_ranked_unseen();
       case Move::uniform:
         return sample_any(spaces_, rng_);
     }
     return std::nullopt;
   }
 
-  std::optional<Program> from_model_unseen() {
-    std::vector<Program> one = model_->propose(1);
-    return one.empty() ? std::nullopt : std::optional(std::move(one.front()));
+  // As best_ranked(), for make_child(), whose caller notes what was seen.
+  std::optional<Program> best_ranked_unseen() {
+    refill();
+    while (next_ranked_ < ranked_.size() && seen_.contains(ranked_[next_ranked_].program)) {
+      ++next_ranked_;
+    }
+    if (next_ranked_ >= ranked_.size()) return std::nullopt;
+    return ranked_[next_ranked_].program;
   }
 
   PolicyContext context_;
   std::vector<Space> spaces_;
-  std::unique_ptr<Policy> model_;
   Rng rng_;
   Seen seen_;
   std::vector<Program> transfers_;
   std::vector<std::pair<double, Program>> elite_;  // best first
-  std::size_t seeds_ = 0;
+  std::vector<Program> seeds_;
+  std::map<std::string, int> kinds_;  // seeds per kind
+  std::vector<Ranked> ranked_;
+  std::size_t next_ranked_ = 0;
+  bool dry_ = false;
 };
 
 }  // namespace

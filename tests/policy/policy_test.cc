@@ -1,0 +1,183 @@
+// SPDX-License-Identifier: Apache-2.0
+// Policies against their contract, and evolution against random search on an invented landscape.
+#include "policy/policy.h"
+
+#include "program/devices.h"
+#include "program/family_cpu.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <set>
+
+namespace tilewright {
+namespace {
+
+PolicyContext context_for(const char* problem, std::uint64_t seed = 1) {
+  return {parse_problem(problem).value(), avx512_device(2), seed, {}};
+}
+
+Trial ok_trial(const PolicyContext& context, const Program& program, double time_us) {
+  Trial trial;
+  trial.problem = to_text(context.problem);
+  trial.program = program.text();
+  trial.device = context.device.fingerprint();
+  trial.outcome = Outcome::ok;
+  trial.stage = "screen";
+  trial.time_us = time_us;
+  return trial;
+}
+
+class EveryPolicy : public ::testing::TestWithParam<std::string> {};
+
+TEST_P(EveryPolicy, ProposesLegalProgramsOnce) {
+  for (const char* text : {"8x1536x1024 bf16 acc=f32 nn", "128x768x512 f16 acc=f32 nt",
+                           "1x1024x1024 f16 acc=f32 nn"}) {
+    const PolicyContext context = context_for(text);
+    auto policy = make_policy(GetParam(), context).value();
+    EXPECT_EQ(policy->name(), GetParam());
+    std::set<std::string> seen;
+    for (int i = 0; i < 30; ++i) {
+      const auto programs = policy->propose(1);
+      ASSERT_EQ(programs.size(), 1U) << text;
+      EXPECT_TRUE(is_legal(programs.front(), context.problem, context.device));
+      EXPECT_TRUE(seen.insert(programs.front().text()).second) << programs.front().text();
+      policy->observe(ok_trial(context, programs.front(), 10.0 + i));
+    }
+  }
+}
+
+TEST_P(EveryPolicy, RunsDryInsteadOfRepeating) {
+  // A device with one instruction set and one core, a problem of one element: a small space.
+  PolicyContext context = context_for("1x1x1 f16 acc=f32 nn");
+  context.device.isa = {};
+  context.device.cores = 1;
+  const double count = Space(cpu_family(), context.problem, context.device).count();
+  ASSERT_LT(count, 500);
+  auto policy = make_policy(GetParam(), context).value();
+  std::set<std::string> seen;
+  for (int i = 0; i < 600; ++i) {
+    for (const Program& program : policy->propose(1)) {
+      EXPECT_TRUE(seen.insert(program.text()).second);
+      policy->observe(ok_trial(context, program, 5));
+    }
+  }
+  EXPECT_LE(static_cast<double>(seen.size()), count);
+  EXPECT_GT(static_cast<double>(seen.size()), 0.9 * count);
+  EXPECT_TRUE(policy->propose(4).empty());
+}
+
+TEST_P(EveryPolicy, NeverProposesWhatIsRecorded) {
+  const PolicyContext context = context_for("8x1536x1024 bf16 acc=f32 nn");
+  auto first = make_policy(GetParam(), context).value();
+  auto second = make_policy(GetParam(), context).value();
+  std::set<std::string> known;
+  for (const Program& program : first->propose(20)) {
+    known.insert(program.text());
+    second->observe(ok_trial(context, program, 7));
+  }
+  for (const Program& program : second->propose(20)) {
+    EXPECT_FALSE(known.contains(program.text()));
+  }
+}
+
+TEST_P(EveryPolicy, IsRepeatable) {
+  const PolicyContext context = context_for("32x1024x896 bf16 acc=f32 nt", 42);
+  std::vector<std::string> runs[2];
+  for (auto& run : runs) {
+    auto policy = make_policy(GetParam(), context).value();
+    for (int i = 0; i < 15; ++i) {
+      for (const Program& program : policy->propose(1)) {
+        run.push_back(program.text());
+        policy->observe(ok_trial(context, program, static_cast<double>(program.number("mr")) + 1));
+      }
+    }
+  }
+  EXPECT_EQ(runs[0], runs[1]);
+}
+
+TEST_P(EveryPolicy, LearnsNothingFromFailuresButSurvivesThem) {
+  const PolicyContext context = context_for("8x512x512 f16 acc=f32 nn");
+  auto policy = make_policy(GetParam(), context).value();
+  for (int i = 0; i < 20; ++i) {
+    for (const Program& program : policy->propose(1)) {
+      Trial trial = ok_trial(context, program, 0);
+      trial.outcome = Outcome::crash;
+      policy->observe(trial);
+    }
+  }
+  EXPECT_EQ(policy->propose(3).size(), 3U);
+}
+
+INSTANTIATE_TEST_SUITE_P(All, EveryPolicy, ::testing::Values("random", "analytic", "evolve"),
+                         [](const auto& param) { return param.param; });
+
+TEST(Policy, AnUnknownNameListsTheKnown) {
+  const auto policy = make_policy("magic", context_for("8x8x8"));
+  ASSERT_FALSE(policy.has_value());
+  EXPECT_EQ(policy.error().code, ErrorCode::usage);
+  EXPECT_THAT(policy.error().message, ::testing::HasSubstr("'magic'"));
+  EXPECT_THAT(policy.error().hint, ::testing::HasSubstr("evolve, analytic, random"));
+}
+
+TEST(Analytic, ProposesInTheOrderOfTheModel) {
+  const PolicyContext context = context_for("128x1536x1024 f16 acc=f32 nn");
+  auto policy = make_policy("analytic", context).value();
+  double last = 0;
+  for (const Program& program : policy->propose(100)) {
+    const double seconds = estimate_seconds(program, context.problem, context.device);
+    EXPECT_GE(seconds, last);
+    last = seconds;
+  }
+}
+
+TEST(Evolve, TriesTheWinnersOfNearShapesFirst) {
+  PolicyContext context = context_for("8x1536x1024 bf16 acc=f32 nn");
+  PolicyContext near = context_for("8x1536x2048 bf16 acc=f32 nn", 5);
+  auto random = make_policy("random", near).value();
+  Program winner = random->propose(1).front();
+  while (!is_legal(winner, context.problem, context.device)) winner = random->propose(1).front();
+  Trial trial = ok_trial(near, winner, 3);
+  trial.stage = "final";
+  context.history.push_back(trial);
+  auto policy = make_policy("evolve", context).value();
+  EXPECT_EQ(policy->propose(1).front(), winner);
+}
+
+// An invented device: the time depends on four decisions only, and not as the cost model thinks.
+double invented_time(const Program& p) {
+  const auto off = [](double value, double best) {
+    return std::abs(std::log2((value + 1) / (best + 1)));
+  };
+  return 10 + 3 * off(static_cast<double>(p.number("mr")), 5) +
+         2 * off(static_cast<double>(p.number("nr")), 32) +
+         off(static_cast<double>(p.number("kc")), 128) + (p.word("order") == "mn" ? 0 : 2) +
+         (p.word("form") == "direct" ? 0 : 6);
+}
+
+double best_after(const std::string& name, std::uint64_t seed, int budget) {
+  const PolicyContext context = context_for("128x1536x1024 bf16 acc=f32 nn", seed);
+  auto policy = make_policy(name, context).value();
+  double best = 1e9;
+  for (int i = 0; i < budget; ++i) {
+    for (const Program& program : policy->propose(1)) {
+      best = std::min(best, invented_time(program));
+      policy->observe(ok_trial(context, program, invented_time(program)));
+    }
+  }
+  return best;
+}
+
+TEST(Evolve, BeatsRandomSearchAtEqualMeasurements) {
+  double evolved = 0, random = 0;
+  for (std::uint64_t seed = 1; seed <= 8; ++seed) {
+    evolved += best_after("evolve", seed, 60);
+    random += best_after("random", seed, 60);
+  }
+  EXPECT_LT(evolved, random);
+}
+
+}  // namespace
+}  // namespace tilewright
