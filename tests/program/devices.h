@@ -10,8 +10,7 @@ inline Device avx512_device(int cores) {
   Device device;
   device.name = "invented";
   device.silicon = "cpu-invented-1";
-  device.isa = {"avx2",     "avx512bf16", "avx512bw", "avx512dq",
-                "avx512f", "avx512vl",   "f16c",     "fma"};
+  device.isa = {"avx2", "avx512bf16", "avx512bw", "avx512dq", "avx512f", "avx512vl", "f16c", "fma"};
   device.cores = cores;
   for (int i = 0; i < cores; ++i) device.cpus.push_back(i);
   device.l1d_bytes = 48 << 10;

@@ -22,8 +22,7 @@ TEST(Grammar, RandomWalksEndInLegalPrograms) {
     for (;;) {
       const std::vector<int> ids = grammar.next(tokens);
       ASSERT_FALSE(ids.empty());
-      const std::string& token =
-          vocabulary()[static_cast<std::size_t>(ids[rng.below(ids.size())])];
+      const std::string& token = vocabulary()[static_cast<std::size_t>(ids[rng.below(ids.size())])];
       if (token == kEndToken) break;
       tokens.push_back(token);
     }
@@ -48,9 +47,9 @@ TEST(Grammar, EveryLegalProgramIsOffered) {
     tokens.emplace_back(kEndToken);
     for (const std::string& token : tokens) {
       const std::vector<int> ids = grammar.next(prefix);
-      EXPECT_TRUE(std::ranges::any_of(
-          ids, [&](int id) { return vocabulary()[static_cast<std::size_t>(id)] == token; }))
-          << token;
+      EXPECT_TRUE(std::ranges::any_of(ids, [&](int id) {
+        return vocabulary()[static_cast<std::size_t>(id)] == token;
+      })) << token;
       prefix.push_back(token);
     }
   }

@@ -10,6 +10,7 @@
 #include <gtest/gtest.h>
 
 #include <fstream>
+#include <sstream>
 
 namespace tilewright {
 namespace {
@@ -89,6 +90,19 @@ TEST(Program, RefusalsNameRuleAndValues) {
 TEST(Program, AnF16AccumulatorIsNeverServedByF32Kernels) {
   const Problem problem = parse_problem("8x64x64 f16 acc=f16 nn").value();
   EXPECT_EQ(Space(cpu_family(), problem, avx512_device(2)).count(), 0);
+}
+
+TEST(Program, TheDocumentNamesEveryDecisionAndRule) {
+  std::ifstream file(TILEWRIGHT_SOURCE_DIR "/docs/program-language.md");
+  std::stringstream text;
+  text << file.rdbuf();
+  for (const Decision& decision : cpu_family().decisions) {
+    EXPECT_THAT(text.str(), HasSubstr("`" + std::string(decision.key) + "`"));
+    EXPECT_FALSE(decision.help.empty()) << decision.key;
+  }
+  for (const Rule& rule : cpu_family().rules) {
+    EXPECT_THAT(text.str(), HasSubstr("`" + std::string(rule.name) + "`"));
+  }
 }
 
 TEST(Vocabulary, IsClosedAndWithoutDuplicates) {

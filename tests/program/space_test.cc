@@ -141,7 +141,9 @@ TEST(Space, EveryPrefixIsCountedExactly) {
   }
 }
 
-Problem decode() { return parse_problem("8x1536x1024 bf16 acc=f32 nn").value(); }
+Problem decode() {
+  return parse_problem("8x1536x1024 bf16 acc=f32 nn").value();
+}
 
 TEST(CpuSpace, IsLargeAndItsSamplesAreLegalAndVaried) {
   for (const char* text :
@@ -157,8 +159,8 @@ TEST(CpuSpace, IsLargeAndItsSamplesAreLegalAndVaried) {
       const auto program = space.sample(rng);
       ASSERT_TRUE(program.has_value());
       const auto refused = refusals(*program, problem, device);
-      EXPECT_TRUE(refused.empty()) << text << ": " << program->text() << ": "
-                                   << refused.front().reason;
+      EXPECT_TRUE(refused.empty())
+          << text << ": " << program->text() << ": " << refused.front().reason;
       distinct.insert(program->text());
     }
     EXPECT_GT(distinct.size(), 5U) << text;
