@@ -18,7 +18,7 @@ struct DirectPlan {
   int64_t kc = 0, nc = 0;      // slices of k within blocks of columns; 0 = the whole dimension
   PackA packa = PackA::kF32;   // kF32: each thread first widens its rows of A; kNone: at each use
   int unroll = 4;              // steps of k per loop turn
-  int prefetch = 0;            // rows of B ahead; 0 = none
+  int prefetch = 0;            // rows of B ahead (kc = 0), or tiles ahead in a row; 0 = none
   Order order = Order::kNM;
   Split split = Split::kN;
 };
@@ -49,6 +49,9 @@ struct Direct {
   static_assert(kPlan.nc % kPlan.nr == 0);
   static_assert(kPlan.kc % kChunk == 0 || kChunk % kPlan.kc == 0, "a slice may not cross chunks");
 
+  // Through all of k the next data are the next rows; in a short slice, the same rows further on.
+  static constexpr int kPrefetch = kPlan.kc == 0 ? kPlan.prefetch : -kPlan.prefetch;
+
   const tw_cpu_gemm_args& args;
   float* a_packed;  // panels of the rows of the share, over its k
 
@@ -62,12 +65,12 @@ struct Direct {
       const PackedA<I, kMr, G::kTransA> left = {
           a_packed + (row - s.m.begin) / kMr * a_panel<kMr>(s.k.size()) + (at - within) * kMr +
           within * (G::kTransA ? kMr : 1)};
-      outer_tile<I, kMr, kNr, kPlan.unroll, kPlan.prefetch, kEdge, false>(left, right, args.ldb, k,
+      outer_tile<I, kMr, kNr, kPlan.unroll, kPrefetch, kEdge, false>(left, right, args.ldb, k,
                                                                          n, to, accumulate);
     } else {
       const PlainA<I, T, kMr, G::kTransA> left(
           a + (G::kTransA ? k0 * args.lda + row : row * args.lda + k0), args.lda, s.m.end - row);
-      outer_tile<I, kMr, kNr, kPlan.unroll, kPlan.prefetch, kEdge, false>(left, right, args.ldb, k,
+      outer_tile<I, kMr, kNr, kPlan.unroll, kPrefetch, kEdge, false>(left, right, args.ldb, k,
                                                                          n, to, accumulate);
     }
   }

@@ -47,7 +47,9 @@ struct PlainA {
   void next() {}
 };
 
-// One step of k. n counts the valid columns and matters only when kEdge.
+// One step of k. n counts the valid columns and matters only when kEdge. kPrefetch > 0 fetches B
+// that many rows ahead, kPrefetch < 0 that many tiles ahead in the same row. Fetching past the
+// matrix is harmless: a prefetch does not fault.
 template <class I, int kMr, int kRegs, int kPrefetch, bool kEdge, bool kPairs, class A, class B>
 [[gnu::always_inline]] inline void tile_step(typename I::Reg (&sum)[kMr][kRegs], const A& a,
                                              int64_t k, const B* b, int64_t ldb, int64_t n) {
@@ -68,8 +70,9 @@ template <class I, int kMr, int kRegs, int kPrefetch, bool kEdge, bool kPairs, c
       right[v] = I::load_wide(from);
     }
   }
-  if constexpr (kPrefetch > 0) {
-    const char* ahead = reinterpret_cast<const char*>(b + kPrefetch * ldb);
+  if constexpr (kPrefetch != 0) {
+    const char* ahead = reinterpret_cast<const char*>(
+        kPrefetch > 0 ? b + kPrefetch * ldb : b - kPrefetch * kRegs * I::kWidth);
 #pragma GCC unroll 32
     for (int at = 0; at < kRegs * I::kWidth * static_cast<int>(sizeof(B)); at += 64)
       I::prefetch(ahead + at);
