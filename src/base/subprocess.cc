@@ -35,9 +35,10 @@ using Clock = std::chrono::steady_clock;
 constexpr std::chrono::milliseconds kTick{20};
 
 // What the child could not do; sent through a pipe that a successful exec closes.
-enum class Step : int { directory, memory_limit, streams, exec };
-constexpr std::array<std::string_view, 4> kStepNames = {"enter its directory", "limit its memory",
-                                                        "redirect its streams", "execute it"};
+enum class Step : int { directory, memory_limit, file_limit, streams, exec };
+constexpr std::array<std::string_view, 5> kStepNames = {"enter its directory", "limit its memory",
+                                                        "limit its files", "redirect its streams",
+                                                        "execute it"};
 struct SpawnFailure {
   Step step = Step::exec;
   int number = 0;
@@ -74,7 +75,7 @@ struct Image {
   std::string program;
   std::vector<char*> argv, envp;
   const char* directory = nullptr;
-  std::optional<rlim_t> memory;
+  std::optional<rlim_t> memory, file;
   pid_t parent = 0;
   int output = -1, report = -1;
 };
@@ -92,7 +93,7 @@ struct Image {
   sigset_t none;
   sigemptyset(&none);
   ::sigprocmask(SIG_SETMASK, &none, nullptr);
-  for (const int number : {SIGPIPE, SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGCHLD}) {
+  for (const int number : {SIGPIPE, SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGCHLD, SIGXFSZ}) {
     ::signal(number, SIG_DFL);  // an ignored signal would stay ignored through exec
   }
   const int null = ::open("/dev/null", O_RDONLY);
@@ -112,6 +113,10 @@ struct Image {
   if (image.memory) {
     const rlimit limit{*image.memory, *image.memory};
     if (::setrlimit(RLIMIT_AS, &limit) != 0) report_and_exit(image, Step::memory_limit);
+  }
+  if (image.file) {
+    const rlimit limit{*image.file, *image.file};
+    if (::setrlimit(RLIMIT_FSIZE, &limit) != 0) report_and_exit(image, Step::file_limit);
   }
   ::execve(image.program.c_str(), image.argv.data(), image.envp.data());
   report_and_exit(image, Step::exec);
@@ -292,6 +297,7 @@ Result<Completion> run(const Command& command, const Supervision& supervision) {
   image.envp = environment_of(command);
   if (!command.directory.empty()) image.directory = command.directory.c_str();
   if (command.memory_limit) image.memory = static_cast<rlim_t>(*command.memory_limit);
+  if (command.file_limit) image.file = static_cast<rlim_t>(*command.file_limit);
   image.parent = ::getpid();
   image.output = output.write_end;
   image.report = report.write_end;

@@ -21,6 +21,7 @@ struct Command {
   std::chrono::milliseconds limit{60000};   // wall clock, not counting time spent paused
   std::size_t output_cap = 1 << 20;         // bytes of stdout + stderr kept; the rest is counted
   std::optional<std::size_t> memory_limit;  // RLIMIT_AS in bytes
+  std::optional<std::size_t> file_limit;    // RLIMIT_FSIZE in bytes: SIGXFSZ for a larger file
 };
 
 struct Completion {
