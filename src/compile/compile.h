@@ -9,6 +9,7 @@
 
 #include <chrono>
 #include <filesystem>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -42,6 +43,8 @@ struct CompileOptions {
   // A kernel has no business with state between calls: a shared object with writable objects, TLS
   // or undefined symbols beyond memcpy and friends is refused. Off only to test later defences.
   bool refuse_writable_state = true;
+  // Told once that the cache cannot be used, and once of each damaged entry. One call at a time.
+  std::function<void(const std::string&)> warn;
 };
 
 class Compiler {
