@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+// Checking a whole product without computing it: C x against A (B x) in f64.
+//
+// Columns are taken in groups of 64, each with its own random weights in +-[1/2, 1), so a fault in
+// one result is weighed against the allowed error of 64 and not of all N. Weights differ from
+// column to column, so exchanged columns show. The tolerance is the sum of the elementwise bounds
+// of a group (bounds.h), hence an honest kernel never fails; on integer data that fit the output it
+// is zero, and then one wrong result anywhere is seen unless it is off by a multiple that cancels.
+// Cost: 1/32 of the product, plus one pass over B when B changes. The kernel under test never sees
+// the weights: they live in another process.
+// Source: R. Freivalds, "Probabilistic machines can use less running time", IFIP 1977.
+#pragma once
+
+#include "verify/bounds.h"
+
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+namespace tilewright {
+
+inline constexpr std::int64_t kFreivaldsGroup = 64;
+
+class Freivalds {
+ public:
+  // Draws weights and forms B x and |B| 1 from the present B.
+  Freivalds(const Problem& problem, const Strided& b, std::uint64_t seed);
+
+  // Checks C = A B. `exact`: no error is allowed, for integer data whose results fit the output.
+  // The mismatch names a row and the first column of its group; got and want are weighted sums.
+  [[nodiscard]] std::optional<Mismatch> check(const Strided& a, const Strided& c, bool exact) const;
+
+ private:
+  Problem problem_;
+  std::int64_t groups_;
+  std::vector<double> weights_;    // one per column
+  std::vector<double> weighted_;   // batch x K x groups: B x
+  std::vector<float> magnitudes_;  // batch x K x groups: |B| 1
+};
+
+}  // namespace tilewright
