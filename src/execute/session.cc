@@ -134,7 +134,10 @@ Finding Session::State::lost(std::string_view who) {
   } else if (ending.killed) {
     why = {Outcome::cheat, "protocol", fmt::format("the socket was closed during {}", who)};
   } else if (WIFSIGNALED(ending.status) && WTERMSIG(ending.status) == SIGSYS) {
-    why = {Outcome::cheat, "forbidden-syscall", fmt::format("unnamed, during {}", who)};
+    // The handler could not run, because signals were blocked; the C library blocks them round the
+    // start of a thread or process, so in practice it is that.
+    why = {Outcome::cheat, "forbidden-syscall",
+           fmt::format("clone, or another with signals blocked, during {}", who)};
   } else if (WIFSIGNALED(ending.status)) {
     why.rule = "signal:" + signal_name(WTERMSIG(ending.status));
     why.detail = fmt::format("{} during {}", strsignal(WTERMSIG(ending.status)), who);
@@ -160,13 +163,9 @@ std::chrono::nanoseconds Session::State::limit_of(std::string_view who) const {
 Session::State::Answer Session::State::exchange(RequestBody body, std::chrono::nanoseconds limit,
                                                 std::string_view who) {
   if (!ended.ok()) return {ended, {}, 0};
-  // Nothing was asked since the last answer, so nothing may have been said.
-  if (channel.has_more()) {
-    std::string line;
-    const Channel::Got got = channel.receive(line, 0ns);
-    if (got == Channel::Got::closed) return {lost(who), {}, 0};
-    return {end({Outcome::cheat, "protocol", "unasked: " + printable(line)}, 0ms), {}, 0};
-  }
+  // Nothing was asked since the last answer, so nothing may have been said. (A nonce that nothing
+  // equals: any line is either a trap or a forgery.)
+  if (channel.has_more()) return await(sequence, fresh_nonce(), 0ns, who);
   const Request request{++sequence, fresh_nonce(), std::move(body)};
   const std::string line = to_line(request);
   const auto start = Clock::now();
@@ -185,6 +184,9 @@ Session::State::Answer Session::State::await(std::uint64_t number, std::string_v
     case Channel::Got::closed:
       return {lost(who), {}, 0};
     case Channel::Got::timeout: {
+      if (channel.has_more()) {
+        return {end({Outcome::cheat, "protocol", "half a line"}, 0ms), {}, 0};
+      }
       const auto waited = std::chrono::duration_cast<std::chrono::milliseconds>(limit).count();
       return {end({Outcome::run_timeout, "call-limit",
                    fmt::format("{} did not return within {} ms", who, waited)},

@@ -31,7 +31,7 @@ namespace {
 
 // Stage 1 forbids: processes and threads, networks, signals to others, other processes' memory,
 // files for writing, handlers and limits, and doors to all of these (io_uring, bpf, keyctl).
-constexpr std::array<const char*, 96> kNeverNeeded = {"clone",
+constexpr std::array<const char*, 95> kNeverNeeded = {"clone",
                                                       "clone3",
                                                       "fork",
                                                       "vfork",
@@ -112,7 +112,7 @@ constexpr std::array<const char*, 96> kNeverNeeded = {"clone",
                                                       "kexec_load",
                                                       "reboot",
                                                       "swapon",
-                                                      "rt_sigaction",
+
                                                       "setrlimit",
                                                       "setpriority",
                                                       "sched_setscheduler",
@@ -180,6 +180,9 @@ constexpr std::array<const char*, 51> kStillNeeded = {"read",
                                                       "fstat",
                                                       "newfstatat",
                                                       "lseek"};
+
+// SIGCANCEL and SIGSETXID of glibc (nptl internal-signals.h): the two below SIGRTMIN.
+constexpr std::array<std::uint64_t, 2> kLibrarySignals = {32, 33};
 
 // Where the handler writes. A signal handler can reach nothing but globals; set once, before the
 // candidate is loaded.
@@ -383,6 +386,11 @@ Status first_stage() {
   // abort() signals its own process; nobody else's may be signalled.
   const auto self = static_cast<std::uint64_t>(getpid());
   filter.rule(SCMP_ACT_TRAP, "tgkill", compare(0, SCMP_CMP_NE, self));
+  // Handlers stay as they are. Two signals belong to the C library, which sets one of them up just
+  // before its first clone: let it, so that a candidate that starts a thread is called by that
+  // name.
+  filter.rule(SCMP_ACT_TRAP, "rt_sigaction", compare(0, SCMP_CMP_LT, kLibrarySignals[0]));
+  filter.rule(SCMP_ACT_TRAP, "rt_sigaction", compare(0, SCMP_CMP_GT, kLibrarySignals[1]));
   // prlimit64 is how the C library reads limits, too: with no new value (third argument) it may.
   filter.rule(SCMP_ACT_TRAP, "prlimit64", compare(2, SCMP_CMP_NE, 0));
   // Installing stage 2 needs prctl, so only options with an effect on us are forbidden: those below
@@ -406,6 +414,9 @@ Status second_stage() {
   filter.rule(SCMP_ACT_ALLOW, "tgkill",
               compare(0, SCMP_CMP_EQ, static_cast<std::uint64_t>(getpid())));
   filter.rule(SCMP_ACT_ALLOW, "prlimit64", compare(2, SCMP_CMP_EQ, 0));
+  for (const std::uint64_t number : kLibrarySignals) {
+    filter.rule(SCMP_ACT_ALLOW, "rt_sigaction", compare(0, SCMP_CMP_EQ, number));
+  }
   filter.rule(SCMP_ACT_ALLOW, "ioctl", compare(1, SCMP_CMP_EQ, TCGETS));  // stdio: a terminal?
   return filter.load();
 }

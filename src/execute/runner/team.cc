@@ -22,6 +22,8 @@
 namespace tilewright::runner {
 namespace {
 
+constexpr std::uint32_t kReady = 1;  // the round in which the workers set themselves up
+
 void relax() {
 #if defined(__x86_64__)
   _mm_pause();
@@ -93,11 +95,15 @@ Team::Team(int threads, const std::vector<int>& cpus)
     : threads_(threads),
       crowded_(static_cast<std::size_t>(threads) > std::max<std::size_t>(cpus.size(), 1)) {
   if (!cpus.empty()) pin(pthread_self(), cpus[0]);
+  round_.set(kReady);
+  working_.value.store(static_cast<std::uint32_t>(threads - 1), std::memory_order_relaxed);
   workers_.reserve(static_cast<std::size_t>(threads));
   for (int thread = 1; thread < threads; ++thread) {
     const int cpu = cpus.empty() ? -1 : cpus[static_cast<std::size_t>(thread) % cpus.size()];
     workers_.emplace_back([this, thread, cpu] { serve(thread, cpu); });
   }
+  // Until each has pinned itself, which it may not do any more once the process is locked down.
+  if (threads > 1) done_.wait_while(0, crowded_);
 }
 
 Team::~Team() {
@@ -109,7 +115,8 @@ Team::~Team() {
 void Team::serve(int thread, int cpu) {
   pin(pthread_self(), cpu);
   use_signal_stack();
-  for (std::uint32_t round = 0;; ++round) {
+  finish();
+  for (std::uint32_t round = kReady;; ++round) {
     round_.wait_while(round, crowded_);
     if (closing_.load()) return;
     take_part(thread);
