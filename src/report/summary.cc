@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: Apache-2.0
+// Trials to the numbers of a summary.
+//
+// A ratio's verdict was reached when it was measured (paired rounds, an interval, the noise of the
+// run); here it is only counted. The mean of ratios is geometric: of 2 and 1/2 it is 1, where the
+// arithmetic mean claims a win. Read next: render_summary.cc.
+#include "report/report.h"
+
+#include "problem/problem.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <set>
+#include <utility>
+
+namespace tilewright {
+namespace {
+
+constexpr std::string_view kFastest = "fastest";
+constexpr std::string_view kAll = "all";
+
+// What the recorded word counts as; one that is not here is ambiguous.
+constexpr std::pair<std::string_view, int RatioSummary::*> kVerdicts[] = {
+    {"faster", &RatioSummary::wins},
+    {"slower", &RatioSummary::losses},
+    {"same", &RatioSummary::same},
+};
+
+class Group {
+ public:
+  void add(const std::string& problem, const BaselineTime& baseline) {
+    if (!(baseline.ratio > 0) || !std::isfinite(baseline.ratio)) return;  // was not compared
+    int RatioSummary::* verdict = &RatioSummary::ambiguous;
+    for (const auto& [word, counter] : kVerdicts) {
+      if (baseline.comparison == word) verdict = counter;
+    }
+    ++(counts_.*verdict);
+    ++counts_.problems;
+    if (ratios_.empty() || baseline.ratio < counts_.worst) {
+      counts_.worst = baseline.ratio;
+      counts_.worst_problem = problem;
+    }
+    ratios_.push_back(baseline.ratio);
+    counts_.headline = counts_.headline && baseline.headline;
+  }
+
+  [[nodiscard]] RatioSummary summary(std::string_view baseline, std::string group) const {
+    RatioSummary out = counts_;
+    out.baseline = baseline;
+    out.group = std::move(group);
+    double logs = 0;
+    for (const double ratio : ratios_) logs += std::log(ratio);
+    out.geomean = std::exp(logs / static_cast<double>(ratios_.size()));
+    std::vector<double> sorted = ratios_;
+    std::ranges::sort(sorted);
+    const std::size_t half = sorted.size() / 2;
+    out.median = sorted.size() % 2 == 1 ? sorted[half] : (sorted[half - 1] + sorted[half]) / 2;
+    return out;
+  }
+  [[nodiscard]] bool empty() const { return ratios_.empty(); }
+
+ private:
+  RatioSummary counts_;
+  std::vector<double> ratios_;
+};
+
+std::string dtype_of(const Problem& problem) {
+  std::string text(name_of(problem.in));
+  if (problem.out != problem.in) text += fmt::format(" out={}", name_of(problem.out));
+  if (problem.acc == Accumulator::f16) text += " acc=f16";
+  return text;
+}
+
+// floor(log10(FLOP)); an empty problem stands below them all.
+int decade_of(const Problem& problem) {
+  const double flop = problem.flop();
+  return flop >= 1 ? static_cast<int>(std::floor(std::log10(flop))) : -1;
+}
+
+// "fastest" sorts first, then the others by name; "all" after the dtypes.
+struct Key {
+  bool named;
+  std::string baseline;
+  bool all;
+  std::string group;
+  friend auto operator<=>(const Key&, const Key&) = default;
+};
+
+}  // namespace
+
+Summary summarize(const std::vector<Trial>& winners, const std::vector<Trial>& trials) {
+  Summary out;
+  std::map<Key, Group> ratios;
+  std::map<int, Group> decades;
+  std::set<std::string> problems;
+  for (const Trial& winner : winners) {
+    problems.insert(winner.problem);
+    if (winner.outcome != Outcome::ok) continue;
+    out.programs[winner.problem] = winner.program;
+    const Result<Problem> problem = parse_problem(winner.problem);
+    const std::string dtype = problem ? dtype_of(*problem) : "unknown";
+    const auto add = [&](bool named, const std::string& name, const BaselineTime& baseline) {
+      ratios[{named, name, false, dtype}].add(winner.problem, baseline);
+      ratios[{named, name, true, std::string(kAll)}].add(winner.problem, baseline);
+    };
+    for (const auto& [name, baseline] : winner.baselines) add(true, name, baseline);
+    if (const auto* fastest = winner.fastest_baseline()) {
+      add(false, std::string(kFastest), fastest->second);
+      if (problem) decades[decade_of(*problem)].add(winner.problem, fastest->second);
+    }
+  }
+  for (const auto& [key, group] : ratios) {
+    if (!group.empty()) out.ratios.push_back(group.summary(key.baseline, key.group));
+  }
+  for (const auto& [decade, group] : decades) {
+    if (group.empty()) continue;
+    out.decades.push_back(
+        group.summary(kFastest, decade < 0 ? std::string("0") : fmt::format("1e{}", decade)));
+  }
+  for (const Trial& trial : trials) {
+    ++out.outcomes[std::string(name_of(trial.outcome))];
+    problems.insert(trial.problem);
+  }
+  for (const std::string& problem : problems) {
+    if (!out.programs.contains(problem)) out.without_winner.push_back(problem);
+  }
+  out.problems = static_cast<int>(problems.size());
+  out.trials = static_cast<int>(trials.size());
+  return out;
+}
+
+}  // namespace tilewright
