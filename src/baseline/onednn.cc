@@ -179,6 +179,8 @@ class Onednn final : public Baseline {
         threads_(threads),
         set_threads_(api_.library().find<void(int)>("omp_set_num_threads")) {}
 
+  [[nodiscard]] bool has_openmp() const { return set_threads_ != nullptr; }
+
   // Makes the worker threads exist before a lockdown forbids new ones.
   Status start_pool() {
     use_threads();
@@ -187,7 +189,8 @@ class Onednn final : public Baseline {
       parallel([](void*) {}, nullptr, static_cast<unsigned>(threads_), 0);
       return {};
     }
-    // TBB has no such call; it wakes its workers one after another while there is work.
+    // TBB and SYCL have no such call; they start workers one by one while there is work. How many
+    // is up to the affinity that PoolScope gives this thread.
     constexpr std::int64_t kSize = 512;
     const auto primitive =
         api_.matmul(engine_.get(), square(ElementType::f32, ElementType::f32, kSize));
@@ -260,7 +263,7 @@ class Onednn final : public Baseline {
 Result<std::unique_ptr<Baseline>> make(int major, const Problem& problem, const Device& device,
                                        int threads) {
   if (is_empty(problem)) return fail(ErrorCode::usage, "the product is empty: nothing to time");
-  const PoolScope scope(team_cpus(device, threads));
+  PoolScope scope(team_cpus(device, threads));
   auto api = OnednnApi::open(major);
   if (!api) return tl::unexpected(api.error());
   auto engine = api->engine();
@@ -269,6 +272,7 @@ Result<std::unique_ptr<Baseline>> make(int major, const Problem& problem, const 
   if (!stream) return tl::unexpected(stream.error());
   auto made = std::make_unique<Onednn>(std::move(*api), std::move(*engine), std::move(*stream),
                                        problem, threads);
+  if (!made->has_openmp()) scope.leave_shared();
   if (auto s = made->start_pool(); !s) return tl::unexpected(s.error());
   return made;
 }

@@ -47,7 +47,7 @@ PoolScope::PoolScope(std::vector<int> cpus) : cpus_(std::move(cpus)), before_(th
 PoolScope::~PoolScope() {
   if (!restore_) return;
   std::size_t next = 1;
-  for (const int id : thread_ids()) {
+  for (const int id : pin_each_ ? thread_ids() : std::set<int>{}) {
     if (before_.contains(id)) continue;
     const cpu_set_t one = mask_of({cpus_[next % cpus_.size()]});
     // A thread may have ended meanwhile; then there is nothing to pin.

@@ -19,6 +19,8 @@ class PoolScope {
   // `cpus`: the team's CPUs; cpus[0] is the caller's.
   explicit PoolScope(std::vector<int> cpus);
   ~PoolScope();
+  // For a library whose new threads are not all workers: they keep the team's CPUs in common.
+  void leave_shared() { pin_each_ = false; }
   PoolScope(const PoolScope&) = delete;
   PoolScope& operator=(const PoolScope&) = delete;
 
@@ -27,6 +29,7 @@ class PoolScope {
   std::set<int> before_;  // threads that existed already
   cpu_set_t mask_{};
   bool restore_ = false;
+  bool pin_each_ = true;
 };
 
 // The ids of this process' threads.

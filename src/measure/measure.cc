@@ -1,0 +1,163 @@
+// SPDX-License-Identifier: Apache-2.0
+// The protocol: calibrate, then rounds until enough are believed. What to run and what to believe
+// is decided in rounds.cc.
+#include "measure/measure.h"
+
+#include "measure/rounds.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <cmath>
+#include <set>
+#include <thread>
+
+namespace tilewright {
+namespace {
+
+constexpr std::array<std::string_view, 4> kModeNames = {"offline", "hot", "cold", "server"};
+
+constexpr int kCalibrationCalls = 3;
+constexpr int kMostOfflineSets = 16;
+constexpr std::int64_t kPrivateCaches = 4;  // times what the cores hold for themselves
+constexpr std::int64_t kSharedCaches = 2;   // times the last level
+
+// One burst of a slot on its own: a request of its own, so that the pause before it is ours.
+struct Asked {
+  Finding finding;
+  BurstResult result;
+};
+Asked ask(const World& world, const Burst& burst, double settle) {
+  world.pause(settle);
+  const TimingReply reply = world.time({burst});
+  return {reply.finding, reduce(reply)};
+}
+
+// Seconds per call of each slot: a first call that warms code and pages, then a few that count.
+Finding calibrate(const World& world, const std::vector<Slot>& slots, const MeasureOptions& options,
+                  std::vector<int>& calls) {
+  calls.assign(slots.size(), 1);
+  std::vector<double> of_column(slots.size(), 0);
+  for (std::size_t i = 0; i < slots.size(); ++i) {
+    if (slots[i].self) {  // the pair must have equal bursts
+      calls[i] = calls[0];
+      continue;
+    }
+    Burst burst;
+    burst.contestant = slots[i].contestant;
+    Asked first = ask(world, burst, options.settle_seconds);
+    if (!first.finding.ok()) return first.finding;
+    double seconds = first.result.seconds;
+    if (seconds < options.burst_seconds) {
+      burst.calls = kCalibrationCalls;
+      const Asked more = ask(world, burst, 0);
+      if (!more.finding.ok()) return more.finding;
+      seconds = std::min(seconds, more.result.seconds);
+    }
+    calls[i] = calls_for(seconds, options);
+  }
+  return {};
+}
+
+void visit(std::set<int>& visited, const Burst& burst, int sets) {
+  for (int i = 0; i < std::min(burst.calls, sets); ++i) {
+    visited.insert((burst.first_set + i) % sets);
+  }
+}
+
+}  // namespace
+
+std::string_view name_of(Mode mode) {
+  return kModeNames[static_cast<std::size_t>(mode)];
+}
+
+std::optional<Mode> mode_from(std::string_view name) {
+  const auto* found = std::ranges::find(kModeNames, name);
+  if (found == kModeNames.end()) return std::nullopt;
+  return static_cast<Mode>(found - kModeNames.begin());
+}
+
+Timing measure_in(const World& world, int sets, const std::vector<std::string>& baselines,
+                  const MeasureOptions& options, const TimedChecks& checks) {
+  const double start = world.now();
+  const std::vector<Slot> slots = slots_for(baselines, options.self_pair);
+  std::vector<Round> rounds;
+  const auto ended = [&](Finding finding) {
+    Timing timing;
+    timing.mode = options.mode;
+    timing.finding = std::move(finding);
+    timing.seconds = world.now() - start;
+    return timing;
+  };
+  if (options.mode == Mode::hot && sets != 1) {
+    return ended({Outcome::noisy, "arena",
+                  fmt::format("hot mode reuses one operand set; the arena has {}", sets)});
+  }
+  std::vector<int> calls;
+  if (Finding finding = calibrate(world, slots, options, calls); !finding.ok()) {
+    return ended(std::move(finding));
+  }
+  int next_set = 0;
+  int believed = 0;
+  for (int i = 0; i < most_rounds(options) && believed < std::max(options.rounds, 1); ++i) {
+    if (checks.before_round) {
+      checks.before_round();
+      if (Finding finding = world.reprepare(); !finding.ok()) return ended(std::move(finding));
+    }
+    Round round(slots.size());
+    std::set<int> visited;
+    for (const PlannedBurst& planned : plan_round(slots, calls, i, sets, next_set, options)) {
+      Asked asked = ask(world, planned.burst, options.settle_seconds);
+      if (!asked.finding.ok()) return ended(std::move(asked.finding));
+      const auto slot = static_cast<std::size_t>(planned.slot);
+      round[slot] = asked.result;
+      if (slots[slot].column == 0) visit(visited, planned.burst, sets);
+    }
+    if (checks.after_round) {
+      Finding finding = checks.after_round({visited.begin(), visited.end()});
+      if (!finding.ok()) return ended(std::move(finding));
+    }
+    rounds.push_back(std::move(round));
+    const auto reasons = contaminations(slots, rounds);
+    believed = static_cast<int>(std::ranges::count(reasons, std::string{}));
+  }
+  Timing timing = conclude(slots, rounds, options);
+  timing.seconds = world.now() - start;
+  return timing;
+}
+
+Timing measure(Session& session, const Arena& arena, const std::vector<std::string>& baselines,
+               const MeasureOptions& options, const TimedChecks& checks) {
+  using Clock = std::chrono::steady_clock;
+  using Seconds = std::chrono::duration<double>;
+  const World world{
+      .time = [&](const std::vector<Burst>& plan) { return session.time(plan); },
+      .reprepare = [&] { return baselines.empty() ? Finding{} : session.reprepare(); },
+      .pause = [](double seconds) { std::this_thread::sleep_for(Seconds(seconds)); },
+      .now = [] { return Seconds(Clock::now().time_since_epoch()).count(); },
+  };
+  return measure_in(world, arena.layout().sets, baselines, options, checks);
+}
+
+int sets_for(const Problem& problem, const Device& device, Mode mode, std::int64_t byte_limit) {
+  if (mode == Mode::hot) return 1;
+  const double touched = std::max(problem.bytes(), 1.0);
+  // In memory a set is larger than what one call touches: the baselines have a C of their own.
+  const double stored = touched + static_cast<double>(problem.batch) *
+                                      static_cast<double>(problem.m) *
+                                      static_cast<double>(problem.c_stride()) *
+                                      static_cast<double>(size_of(problem.out));
+  const std::int64_t last = std::max({device.l3_bytes, device.l2_bytes, device.l1d_bytes});
+  const std::int64_t wanted =
+      mode == Mode::cold
+          ? kSharedCaches * last
+          : kPrivateCaches * (device.l1d_bytes + device.l2_bytes) * std::max(device.cores, 1);
+  double sets = std::floor(static_cast<double>(wanted) / touched) + 1;
+  if (mode != Mode::cold) sets = std::clamp(sets, 2.0, static_cast<double>(kMostOfflineSets));
+  const double fitting = std::floor(static_cast<double>(byte_limit) / stored);
+  return static_cast<int>(std::max(std::min(sets, fitting), 1.0));
+}
+
+}  // namespace tilewright

@@ -1,0 +1,231 @@
+// SPDX-License-Identifier: Apache-2.0
+// Planning, judging and concluding. docs/measurement.md argues the numbers below.
+#include "measure/rounds.h"
+
+#include "base/rng.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+namespace tilewright {
+namespace {
+
+constexpr const char* kCandidate = "candidate";  // its name in a Burst
+constexpr std::uint64_t kOrderStream = 0x0de5, kGapStream = 0x9a9;
+
+// Switches: a quiet machine has a few per second; a neighbour's compiler has hundreds.
+constexpr std::int64_t kFewSwitches = 4;
+constexpr double kSwitchesPerSecond = 200;
+constexpr double kUsualFactor = 3;  // times the contestant's own median
+// Clocks: what a request may cost besides its bursts.
+constexpr double kRequestSeconds = 0.002;
+constexpr double kRequestFraction = 0.1;
+// The same binary twice in one round: a difference beyond this is not the binary's.
+constexpr double kSelfFactor = 1.25;
+// A candidate's clock: unexplained time against that of the baselines.
+constexpr double kClockFactor = 3, kClockSlack = 0.0005, kClockAlone = 0.005;
+
+constexpr int kVerdictRounds = 5;  // fewer give no verdict
+// Where less than a third of the rounds can be believed, those are a lucky selection.
+constexpr std::size_t kMostTriesPerRound = 3;
+
+double overhead(const BurstResult& burst) {
+  return burst.wall - burst.claimed;
+}
+
+template <class Value>
+std::vector<double> over_rounds(const std::vector<Round>& rounds, std::size_t slot,
+                                const Value& value) {
+  std::vector<double> values;
+  for (const Round& round : rounds) values.push_back(static_cast<double>(value(round[slot])));
+  return values;
+}
+
+std::string contamination(const std::vector<Slot>& slots, const Round& round,
+                          const std::vector<double>& usual_switches,
+                          const std::vector<double>& usual_overhead) {
+  for (std::size_t i = 0; i < slots.size(); ++i) {
+    const BurstResult& burst = round[i];
+    if (!(burst.seconds > 0)) return fmt::format("{}: no time", slots[i].contestant);
+    const double allowed =
+        std::max({static_cast<double>(kFewSwitches), kSwitchesPerSecond * burst.wall,
+                  kUsualFactor * usual_switches[i]});
+    if (static_cast<double>(burst.switches) > allowed) {
+      return fmt::format("{}: {} involuntary context switches", slots[i].contestant,
+                         burst.switches);
+    }
+    const double slack = std::max(
+        {kRequestSeconds, kRequestFraction * burst.wall, kUsualFactor * usual_overhead[i]});
+    if (overhead(burst) > slack) {
+      return fmt::format("{}: {:.1f} ms by our clock, {:.1f} by the runner's", slots[i].contestant,
+                         burst.wall * 1e3, burst.claimed * 1e3);
+    }
+  }
+  for (std::size_t i = 0; i < slots.size(); ++i) {
+    if (!slots[i].self) continue;
+    const double ratio = round[i].seconds / round[0].seconds;
+    if (ratio > kSelfFactor || ratio < 1 / kSelfFactor) {
+      return fmt::format("the candidate against itself: {:.2f}", ratio);
+    }
+  }
+  return {};
+}
+
+}  // namespace
+
+std::vector<Slot> slots_for(const std::vector<std::string>& baselines, bool self_pair) {
+  std::vector<Slot> slots = {{kCandidate, 0, false}};
+  for (const std::string& name : baselines) {
+    slots.push_back({name, static_cast<int>(slots.size()), false});
+  }
+  if (self_pair) slots.push_back({kCandidate, 0, true});
+  return slots;
+}
+
+int calls_for(double seconds_per_call, const MeasureOptions& options) {
+  const int most = std::max(options.max_calls, 1);
+  const double gap = options.mode == Mode::server ? options.gap_mean_us * 1e-6 : 0;
+  const double calls = options.burst_seconds / (seconds_per_call + gap);
+  if (!(calls < most)) return most;  // a zero time as well
+  return std::max(static_cast<int>(std::lround(calls)), 1);
+}
+
+std::vector<PlannedBurst> plan_round(const std::vector<Slot>& slots, const std::vector<int>& calls,
+                                     int round, int sets, int& next_set,
+                                     const MeasureOptions& options) {
+  std::vector<int> order(slots.size());
+  for (std::size_t i = 0; i < order.size(); ++i) order[i] = static_cast<int>(i);
+  Rng rng(options.seed, kOrderStream + static_cast<std::uint64_t>(round));
+  for (std::size_t i = order.size(); i > 1; --i) {  // Fisher and Yates
+    std::swap(order[i - 1], order[rng.below(i)]);
+  }
+  const bool server = options.mode == Mode::server;
+  std::vector<PlannedBurst> plan;
+  for (const int slot : order) {
+    Burst burst;
+    burst.contestant = slots[static_cast<std::size_t>(slot)].contestant;
+    burst.calls = calls[static_cast<std::size_t>(slot)];
+    burst.first_set = next_set;
+    burst.each = server;
+    burst.gap_mean_us = server ? options.gap_mean_us : 0;
+    // The same arrivals for every contestant of a round.
+    burst.gap_seed = options.seed ^ (kGapStream + static_cast<std::uint64_t>(round));
+    next_set = (next_set + burst.calls) % std::max(sets, 1);
+    plan.push_back({slot, std::move(burst)});
+  }
+  return plan;
+}
+
+BurstResult reduce(const TimingReply& reply) {
+  BurstResult result;
+  result.wall = reply.wall_seconds;
+  result.claimed = reply.claimed_seconds;
+  std::vector<double> seconds;
+  for (const Sample& sample : reply.samples) {
+    seconds.push_back(sample.seconds);
+    result.switches += sample.switches;
+  }
+  result.seconds = seconds.empty() ? 0 : median(seconds);
+  return result;
+}
+
+std::vector<std::string> contaminations(const std::vector<Slot>& slots,
+                                        const std::vector<Round>& rounds) {
+  std::vector<double> usual_switches, usual_overhead;
+  for (std::size_t i = 0; i < slots.size(); ++i) {
+    usual_switches.push_back(
+        median(over_rounds(rounds, i, [](const BurstResult& b) { return b.switches; })));
+    usual_overhead.push_back(median(over_rounds(rounds, i, overhead)));
+  }
+  std::vector<std::string> reasons;
+  for (const Round& round : rounds) {
+    reasons.push_back(contamination(slots, round, usual_switches, usual_overhead));
+  }
+  return reasons;
+}
+
+Finding check_clock(const std::vector<Slot>& slots, const std::vector<Round>& rounds) {
+  if (rounds.empty()) return {};
+  double candidate = 0, claimed = 0;
+  std::vector<double> others;
+  for (std::size_t i = 0; i < slots.size(); ++i) {
+    const double usual = median(over_rounds(rounds, i, overhead));
+    if (slots[i].column != 0) others.push_back(usual);
+    if (slots[i].column != 0 || slots[i].self) continue;
+    candidate = usual;
+    claimed = median(over_rounds(rounds, i, [](const BurstResult& b) { return b.claimed; }));
+  }
+  const double explained =
+      others.empty() ? kClockAlone : kClockFactor * std::max(median(others), 0.0) + kClockSlack;
+  if (candidate <= claimed || candidate <= explained) return {};
+  return {Outcome::noisy, "clock",
+          fmt::format("a burst took {:.3f} ms by our clock and {:.3f} ms by the runner's",
+                      (candidate + claimed) * 1e3, claimed * 1e3)};
+}
+
+int most_rounds(const MeasureOptions& options) {
+  return 3 * std::max(options.rounds, 1);
+}
+
+int least_rounds(const MeasureOptions& options) {
+  return std::min(std::max(options.rounds, 1), kVerdictRounds);
+}
+
+Timing conclude(const std::vector<Slot>& slots, const std::vector<Round>& rounds,
+                const MeasureOptions& options) {
+  Timing timing;
+  timing.mode = options.mode;
+  const std::vector<std::string> reasons = contaminations(slots, rounds);
+  std::vector<Round> believed;
+  std::string last_reason;
+  for (std::size_t i = 0; i < rounds.size(); ++i) {
+    if (reasons[i].empty()) {
+      believed.push_back(rounds[i]);
+    } else {
+      ++timing.rejected_rounds;
+      last_reason = reasons[i];
+    }
+  }
+  timing.finding = check_clock(slots, rounds);
+  const bool few = static_cast<int>(believed.size()) < least_rounds(options) ||
+                   believed.size() * kMostTriesPerRound < rounds.size();
+  if (timing.finding.ok() && few) {
+    timing.finding = {Outcome::noisy, "contaminated",
+                      fmt::format("{} of {} rounds rejected, the last because: {}",
+                                  timing.rejected_rounds, rounds.size(), last_reason)};
+  }
+  const auto ratios = [&](std::size_t slot) {
+    std::vector<double> values;
+    for (const Round& round : believed) values.push_back(round[slot].seconds / round[0].seconds);
+    return values;
+  };
+  const auto interval = [&](std::size_t slot) {
+    return bootstrap_median(ratios(slot), 0.95, 1000, options.seed + slot);
+  };
+  for (std::size_t i = 0; i < slots.size() && !believed.empty(); ++i) {
+    if (!slots[i].self) continue;
+    const Interval self = interval(i);
+    timing.noise = std::max({timing.noise, self.high - 1, 1 / self.low - 1});
+  }
+  for (std::size_t i = 0; i < slots.size(); ++i) {
+    if (slots[i].self) continue;
+    Column column;
+    column.name = slots[i].contestant;
+    column.round_us =
+        over_rounds(believed, i, [](const BurstResult& b) { return b.seconds * 1e6; });
+    column.median_us = median(column.round_us);
+    column.spread = median_absolute_deviation(column.round_us) / column.median_us;
+    column.ratio = i == 0 ? Interval{1, 1, 1} : interval(i);
+    const bool verdict = timing.finding.ok() && believed.size() >= kVerdictRounds;
+    column.comparison = i == 0    ? Comparison::same
+                        : verdict ? compare(column.ratio, timing.noise)
+                                  : Comparison::ambiguous;
+    timing.columns.push_back(std::move(column));
+  }
+  return timing;
+}
+
+}  // namespace tilewright

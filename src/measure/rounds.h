@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+// The decisions of measuring, as pure functions of numbers: what to run in a round, which rounds to
+// believe, what the believed rounds say. measure.cc only talks; everything that could be argued
+// about is here, where a test can argue with invented samples.
+#pragma once
+
+#include "measure/measure.h"
+
+#include <span>
+#include <string>
+#include <vector>
+
+namespace tilewright {
+
+// One place in a round. The candidate has two when it is also timed against itself.
+struct Slot {
+  std::string contestant;
+  int column = 0;     // 0 the candidate, 1 ... the baselines
+  bool self = false;  // the candidate's second time
+};
+[[nodiscard]] std::vector<Slot> slots_for(const std::vector<std::string>& baselines,
+                                          bool self_pair);
+
+// Calls in a burst so that it lasts about options.burst_seconds, gaps included.
+[[nodiscard]] int calls_for(double seconds_per_call, const MeasureOptions& options);
+
+struct PlannedBurst {
+  int slot = 0;
+  Burst burst;
+};
+// All slots in an order shuffled by (seed, round). Bursts follow one another through the sets:
+// `next_set` moves on, so that no contestant finds in the cache what another has just used.
+[[nodiscard]] std::vector<PlannedBurst> plan_round(const std::vector<Slot>& slots,
+                                                   const std::vector<int>& calls, int round,
+                                                   int sets, int& next_set,
+                                                   const MeasureOptions& options);
+
+// What one burst of one slot gave.
+struct BurstResult {
+  double seconds = 0;         // per call: the mean over a burst, the median over single calls
+  std::int64_t switches = 0;  // involuntary context switches
+  double wall = 0;            // the request, by our clock
+  double claimed = 0;         // calls and gaps, by the runner's
+};
+[[nodiscard]] BurstResult reduce(const TimingReply& reply);
+
+using Round = std::vector<BurstResult>;  // by slot
+
+// Why a round is not believed, or empty for each that is. Judged together, since what is usual
+// for a contestant on this machine is only known from the other rounds.
+[[nodiscard]] std::vector<std::string> contaminations(const std::vector<Slot>& slots,
+                                                      const std::vector<Round>& rounds);
+
+// Noisy with rule `clock` if the candidate's time by the runner's clock is far below ours and the
+// baselines', in the same process, is not.
+[[nodiscard]] Finding check_clock(const std::vector<Slot>& slots, const std::vector<Round>& rounds);
+
+[[nodiscard]] int most_rounds(const MeasureOptions& options);   // tried before giving up
+[[nodiscard]] int least_rounds(const MeasureOptions& options);  // believed, else noisy
+
+// Columns, noise and finding from all rounds; `seconds` is left to the caller.
+[[nodiscard]] Timing conclude(const std::vector<Slot>& slots, const std::vector<Round>& rounds,
+                              const MeasureOptions& options);
+
+// What the protocol needs of the world. measure() fills it from a Session and the real clock, a
+// test from a model.
+struct World {
+  std::function<TimingReply(const std::vector<Burst>& plan)> time;
+  std::function<Finding()> reprepare;
+  std::function<void(double seconds)> pause;
+  std::function<double()> now;
+};
+[[nodiscard]] Timing measure_in(const World& world, int sets,
+                                const std::vector<std::string>& baselines,
+                                const MeasureOptions& options, const TimedChecks& checks);
+
+}  // namespace tilewright

@@ -1,0 +1,346 @@
+// SPDX-License-Identifier: Apache-2.0
+// The decisions of measuring, argued with invented samples: what is planned, which rounds are
+// believed, what follows from them.
+#include "measure/rounds.h"
+
+#include "base/rng.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <set>
+
+namespace tilewright {
+namespace {
+
+using ::testing::Each;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+
+const std::vector<std::string> kTwo = {"onednn", "openblas"};
+
+// `count` rounds in which slot i takes seconds[i] give or take `noise`, on a quiet machine.
+std::vector<Round> quiet_rounds(const std::vector<double>& seconds, int count, double noise = 0,
+                                std::uint64_t seed = 1) {
+  Rng rng(seed);
+  std::vector<Round> rounds;
+  for (int i = 0; i < count; ++i) {
+    Round round;
+    const double drift = 1 + 0.1 * rng.normal() * (noise > 0 ? 1 : 0);  // common to the round
+    for (const double s : seconds) {
+      BurstResult burst;
+      burst.seconds = s * std::abs(drift) * (1 + noise * rng.normal());
+      burst.claimed = 0.02;
+      burst.wall = 0.0202;
+      burst.switches = 1;
+      round.push_back(burst);
+    }
+    rounds.push_back(round);
+  }
+  return rounds;
+}
+
+TEST(Slots, TheCandidateFirstAndItsSelfPairLast) {
+  const auto slots = slots_for(kTwo, true);
+  ASSERT_EQ(slots.size(), 4U);
+  EXPECT_EQ(slots[0].contestant, "candidate");
+  EXPECT_EQ(slots[1].contestant, "onednn");
+  EXPECT_EQ(slots[2].column, 2);
+  EXPECT_EQ(slots[3].contestant, "candidate");
+  EXPECT_TRUE(slots[3].self);
+  EXPECT_EQ(slots_for({}, false).size(), 1U);
+}
+
+TEST(Calls, FillABurstWithinBounds) {
+  MeasureOptions options;
+  options.burst_seconds = 0.02;
+  options.max_calls = 64;
+  EXPECT_EQ(calls_for(0.001, options), 20);
+  EXPECT_EQ(calls_for(0.0006, options), 33);
+  EXPECT_EQ(calls_for(10, options), 1);
+  EXPECT_EQ(calls_for(1e-9, options), 64);
+  EXPECT_EQ(calls_for(0, options), 64);
+  options.mode = Mode::server;
+  options.gap_mean_us = 1000;
+  EXPECT_EQ(calls_for(0.001, options), 10);  // gaps take half of the time
+}
+
+TEST(Plan, EveryRoundHoldsEverySlotOnceInItsOwnOrder) {
+  const auto slots = slots_for(kTwo, true);
+  const std::vector<int> calls = {3, 5, 7, 3};
+  MeasureOptions options;
+  int next_set = 0;
+  std::map<std::vector<int>, int> orders;
+  std::vector<int> first(slots.size(), 0);
+  constexpr int kRounds = 400;
+  for (int round = 0; round < kRounds; ++round) {
+    std::vector<int> order;
+    for (const PlannedBurst& planned : plan_round(slots, calls, round, 4, next_set, options)) {
+      order.push_back(planned.slot);
+      EXPECT_EQ(planned.burst.calls, calls[static_cast<std::size_t>(planned.slot)]);
+      EXPECT_FALSE(planned.burst.each);
+    }
+    ++first[static_cast<std::size_t>(order[0])];
+    ++orders[order];
+    std::ranges::sort(order);
+    EXPECT_EQ(order, (std::vector<int>{0, 1, 2, 3}));
+  }
+  EXPECT_EQ(orders.size(), 24U);   // all permutations occur
+  for (const int count : first) {  // 100 expected, standard deviation 8.7
+    EXPECT_GT(count, 60);
+    EXPECT_LT(count, 140);
+  }
+}
+
+TEST(Plan, DependsOnTheSeedAlone) {
+  const auto slots = slots_for(kTwo, true);
+  const auto orders = [&](std::uint64_t seed) {
+    MeasureOptions options;
+    options.seed = seed;
+    std::vector<int> all;
+    int next_set = 0;
+    for (int round = 0; round < 6; ++round) {
+      for (const auto& p : plan_round(slots, {1, 1, 1, 1}, round, 4, next_set, options)) {
+        all.push_back(p.slot);
+      }
+    }
+    return all;
+  };
+  EXPECT_EQ(orders(1), orders(1));
+  EXPECT_NE(orders(1), orders(2));
+}
+
+// What one contestant has just used lies in the cache: the next one starts behind it.
+TEST(Plan, BurstsFollowOneAnotherThroughTheSets) {
+  const auto slots = slots_for(kTwo, true);
+  int next_set = 0, expected = 0;
+  MeasureOptions options;
+  options.mode = Mode::cold;
+  for (int round = 0; round < 5; ++round) {
+    for (const auto& p : plan_round(slots, {3, 5, 7, 3}, round, 11, next_set, options)) {
+      EXPECT_EQ(p.burst.first_set, expected);
+      expected = (expected + p.burst.calls) % 11;
+    }
+  }
+}
+
+TEST(Plan, ServerModeAsksForEachCallWithEqualArrivals) {
+  MeasureOptions options;
+  options.mode = Mode::server;
+  int next_set = 0;
+  const auto slots = slots_for(kTwo, true);
+  const auto plan = plan_round(slots, {4, 4, 4, 4}, 0, 2, next_set, options);
+  for (const PlannedBurst& p : plan) {
+    EXPECT_TRUE(p.burst.each);
+    EXPECT_EQ(p.burst.gap_mean_us, options.gap_mean_us);
+    EXPECT_EQ(p.burst.gap_seed, plan[0].burst.gap_seed);
+  }
+  const auto next = plan_round(slots, {4, 4, 4, 4}, 1, 2, next_set, options);
+  EXPECT_NE(next[0].burst.gap_seed, plan[0].burst.gap_seed);
+}
+
+TEST(Reduce, OneBurstOrTheMedianOfSingleCalls) {
+  TimingReply reply;
+  reply.wall_seconds = 1;
+  reply.claimed_seconds = 0.9;
+  reply.samples = {{"x", 0, 0.004, 5, 2}};
+  EXPECT_DOUBLE_EQ(reduce(reply).seconds, 0.004);
+  EXPECT_EQ(reduce(reply).switches, 2);
+  reply.samples = {{"x", 0, 3, 1, 1}, {"x", 0, 100, 1, 2}, {"x", 0, 2, 1, 0}};
+  EXPECT_DOUBLE_EQ(reduce(reply).seconds, 3);
+  EXPECT_EQ(reduce(reply).switches, 3);
+  reply.samples.clear();
+  EXPECT_EQ(reduce(reply).seconds, 0);
+}
+
+TEST(Contamination, AQuietMachineIsBelieved) {
+  const auto slots = slots_for(kTwo, true);
+  EXPECT_THAT(contaminations(slots, quiet_rounds({1e-3, 2e-3, 3e-3, 1e-3}, 9, 0.01)),
+              Each(IsEmpty()));
+}
+
+TEST(Contamination, ABusyNeighbourInOneBurstRejectsThatRoundOnly) {
+  const auto slots = slots_for(kTwo, true);
+  for (std::size_t slot = 0; slot < slots.size(); ++slot) {
+    auto rounds = quiet_rounds({1e-3, 2e-3, 3e-3, 1e-3}, 7);
+    rounds[4][slot].switches = 30;
+    const auto reasons = contaminations(slots, rounds);
+    for (std::size_t i = 0; i < rounds.size(); ++i) EXPECT_EQ(reasons[i].empty(), i != 4) << i;
+    EXPECT_THAT(reasons[4], HasSubstr(slots[slot].contestant));
+    EXPECT_THAT(reasons[4], HasSubstr("30 involuntary"));
+  }
+}
+
+// A library whose threads yield to each other switches in every burst: usual for it, no fault.
+TEST(Contamination, WhatIsUsualForAContestantIsNoFault) {
+  const auto slots = slots_for(kTwo, true);
+  auto rounds = quiet_rounds({1e-3, 2e-3, 3e-3, 1e-3}, 7);
+  for (Round& round : rounds) round[2].switches = 40;
+  EXPECT_THAT(contaminations(slots, rounds), Each(IsEmpty()));
+  rounds[1][2].switches = 200;
+  EXPECT_FALSE(contaminations(slots, rounds)[1].empty());
+}
+
+TEST(Contamination, TimeThatNobodyClaimsRejectsTheRound) {
+  const auto slots = slots_for(kTwo, true);
+  auto rounds = quiet_rounds({1e-3, 2e-3, 3e-3, 1e-3}, 7);
+  rounds[0][1].wall = 0.05;
+  const auto reasons = contaminations(slots, rounds);
+  EXPECT_THAT(reasons[0], HasSubstr("50.0 ms by our clock, 20.0 by the runner's"));
+  EXPECT_TRUE(reasons[1].empty());
+}
+
+TEST(Contamination, ACandidateUnlikeItselfRejectsTheRound) {
+  const auto slots = slots_for(kTwo, true);
+  auto rounds = quiet_rounds({1e-3, 2e-3, 3e-3, 1e-3}, 7);
+  rounds[2][3].seconds = 1.4e-3;
+  rounds[3][3].seconds = 0.7e-3;
+  rounds[4][3].seconds = 1.1e-3;  // ordinary noise
+  const auto reasons = contaminations(slots, rounds);
+  EXPECT_THAT(reasons[2], HasSubstr("against itself"));
+  EXPECT_THAT(reasons[3], HasSubstr("against itself"));
+  EXPECT_TRUE(reasons[4].empty());
+}
+
+TEST(Clock, AnHonestOneAgrees) {
+  const auto slots = slots_for(kTwo, true);
+  EXPECT_TRUE(check_clock(slots, quiet_rounds({1e-3, 2e-3, 3e-3, 1e-3}, 7)).ok());
+  // A loaded machine delays every request alike.
+  auto rounds = quiet_rounds({1e-5, 2e-5, 3e-5, 1e-5}, 7);
+  for (Round& round : rounds) {
+    for (BurstResult& burst : round) burst.claimed = 0.0006, burst.wall = 0.006;
+  }
+  EXPECT_TRUE(check_clock(slots, rounds).ok());
+}
+
+TEST(Clock, ACandidateThatClaimsATenthIsFoundWithAndWithoutBaselines) {
+  for (const auto& baselines : {kTwo, std::vector<std::string>{}}) {
+    const auto slots = slots_for(baselines, true);
+    auto rounds = quiet_rounds(std::vector<double>(slots.size(), 1e-3), 7);
+    for (Round& round : rounds) {
+      round.front().claimed = round.back().claimed = 0.002;
+      round.front().seconds = round.back().seconds = 1e-4;
+    }
+    const Finding finding = check_clock(slots, rounds);
+    EXPECT_EQ(finding.outcome, Outcome::noisy);
+    EXPECT_EQ(finding.rule, "clock");
+    const Timing timing = conclude(slots, rounds, {});
+    EXPECT_EQ(timing.finding.rule, "clock");
+    for (std::size_t i = 1; i < timing.columns.size(); ++i) {
+      EXPECT_EQ(timing.columns[i].comparison, Comparison::ambiguous);  // never a win
+    }
+  }
+}
+
+TEST(Conclude, KnownRatiosComeBack) {
+  const auto slots = slots_for(kTwo, true);
+  const Timing timing = conclude(slots, quiet_rounds({1e-3, 2e-3, 5e-4, 1e-3}, 7), {});
+  ASSERT_TRUE(timing.finding.ok()) << timing.finding.detail;
+  ASSERT_EQ(timing.columns.size(), 3U);  // the self pair is no column
+  EXPECT_DOUBLE_EQ(timing.columns[0].ratio.mid, 1);
+  EXPECT_EQ(timing.columns[0].comparison, Comparison::same);
+  EXPECT_DOUBLE_EQ(timing.columns[1].ratio.mid, 2);
+  EXPECT_EQ(timing.columns[1].comparison, Comparison::faster);
+  EXPECT_DOUBLE_EQ(timing.columns[2].ratio.high, 0.5);
+  EXPECT_EQ(timing.columns[2].comparison, Comparison::slower);
+  EXPECT_DOUBLE_EQ(timing.columns[1].median_us, 2000);
+  EXPECT_EQ(timing.columns[1].round_us.size(), 7U);
+  EXPECT_EQ(timing.columns[1].spread, 0);
+  EXPECT_DOUBLE_EQ(timing.noise, 0.01);
+}
+
+// Clocks that drift by a tenth between rounds move every contestant alike: pairing removes that.
+TEST(Conclude, PairingRemovesDrift) {
+  const auto slots = slots_for(kTwo, true);
+  MeasureOptions options;
+  options.rounds = 15;
+  const auto rounds = quiet_rounds({1e-3, 1.1e-3, 0.9e-3, 1e-3}, 15, 0.003, 4);
+  const Timing timing = conclude(slots, rounds, options);
+  EXPECT_GT(timing.columns[0].spread, 0.03);  // unpaired times are worse than 3 %
+  EXPECT_EQ(timing.columns[1].comparison, Comparison::faster);
+  EXPECT_EQ(timing.columns[2].comparison, Comparison::slower);
+  EXPECT_NEAR(timing.columns[1].ratio.mid, 1.1, 0.01);
+}
+
+TEST(Conclude, ATieIsNeverAWin) {
+  const auto slots = slots_for({"openblas"}, true);
+  int wins = 0, same = 0;
+  for (std::uint64_t seed = 0; seed < 200; ++seed) {
+    const Timing timing = conclude(slots, quiet_rounds({1e-3, 1e-3, 1e-3}, 9, 0.004, seed), {});
+    wins += timing.columns[1].comparison == Comparison::faster ? 1 : 0;
+    same += timing.columns[1].comparison == Comparison::same ? 1 : 0;
+  }
+  EXPECT_EQ(wins, 0);
+  EXPECT_GT(same, 150);
+}
+
+// On a machine whose own noise is 8 %, a difference of 4 % is not one.
+TEST(Conclude, TheSelfPairSetsTheBand) {
+  const auto slots = slots_for({"openblas"}, true);
+  auto rounds = quiet_rounds({1e-3, 1.04e-3, 1e-3}, 7);
+  for (std::size_t i = 0; i < rounds.size(); ++i) {
+    rounds[i][2].seconds *= i % 2 == 0 ? 1.08 : 1 / 1.08;
+  }
+  const Timing timing = conclude(slots, rounds, {});
+  EXPECT_NEAR(timing.noise, 0.08, 1e-9);
+  EXPECT_NE(timing.columns[1].comparison, Comparison::faster);
+  const Timing without =
+      conclude(slots_for({"openblas"}, false), quiet_rounds({1e-3, 1.04e-3}, 7), {});
+  EXPECT_EQ(without.columns[1].comparison, Comparison::faster);
+}
+
+TEST(Conclude, RejectedRoundsAreCountedAndLeftOut) {
+  const auto slots = slots_for(kTwo, true);
+  auto rounds = quiet_rounds({1e-3, 2e-3, 3e-3, 1e-3}, 9);
+  rounds[3][0].switches = 50;
+  rounds[3][0].seconds = 9e-3;
+  rounds[5][2].wall = 0.1;
+  const Timing timing = conclude(slots, rounds, {});
+  ASSERT_TRUE(timing.finding.ok());
+  EXPECT_EQ(timing.rejected_rounds, 2);
+  EXPECT_EQ(timing.columns[0].round_us.size(), 7U);
+  EXPECT_DOUBLE_EQ(*std::ranges::max_element(timing.columns[0].round_us), 1000);
+}
+
+TEST(Conclude, TooManyRejectedIsNoisyWithTheReason) {
+  const auto slots = slots_for(kTwo, true);
+  auto rounds = quiet_rounds({1e-3, 2e-3, 3e-3, 1e-3}, 8);
+  for (std::size_t i = 0; i < 4; ++i) rounds[i][3].seconds = 2e-3;
+  const Timing timing = conclude(slots, rounds, {});
+  EXPECT_EQ(timing.finding.outcome, Outcome::noisy);
+  EXPECT_EQ(timing.finding.rule, "contaminated");
+  EXPECT_THAT(timing.finding.detail, HasSubstr("4 of 8"));
+  EXPECT_EQ(timing.columns[1].comparison, Comparison::ambiguous);
+}
+
+TEST(Conclude, AFewBelievedAmongManyRejectedAreALuckySelection) {
+  const auto slots = slots_for(kTwo, true);
+  auto rounds = quiet_rounds({1e-3, 2e-3, 3e-3, 1e-3}, 20);
+  for (std::size_t i = 6; i < rounds.size(); ++i) rounds[i][3].seconds = 2e-3;
+  EXPECT_EQ(conclude(slots, rounds, {}).finding.rule, "contaminated");  // 6 of 20
+  rounds.resize(18);
+  EXPECT_TRUE(conclude(slots, rounds, {}).finding.ok());  // 6 of 18
+}
+
+TEST(Conclude, FewerThanFiveRoundsGiveNumbersButNoVerdict) {
+  const auto slots = slots_for(kTwo, true);
+  MeasureOptions options;
+  options.rounds = 3;
+  const Timing timing = conclude(slots, quiet_rounds({1e-3, 2e-3, 3e-3, 1e-3}, 3), options);
+  EXPECT_TRUE(timing.finding.ok());
+  EXPECT_DOUBLE_EQ(timing.columns[1].ratio.mid, 2);
+  EXPECT_EQ(timing.columns[1].comparison, Comparison::ambiguous);
+}
+
+TEST(Conclude, NothingMeasuredIsNoisyNotACrash) {
+  const Timing timing = conclude(slots_for(kTwo, true), {}, {});
+  EXPECT_EQ(timing.finding.outcome, Outcome::noisy);
+  ASSERT_EQ(timing.columns.size(), 3U);
+  EXPECT_EQ(timing.columns[1].comparison, Comparison::ambiguous);
+}
+
+}  // namespace
+}  // namespace tilewright
