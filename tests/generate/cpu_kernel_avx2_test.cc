@@ -8,9 +8,13 @@
 
 namespace tw::cpu_test {
 
-KernelCases avx2_cases() { return Common<cpu::Avx2, 6>::all(); }
+KernelCases avx2_cases() {
+  return Common<cpu::Avx2, 6>::all();
+}
 
 }  // namespace tw::cpu_test
 #else
-tw::cpu_test::KernelCases tw::cpu_test::avx2_cases() { return {nullptr, 0}; }
+tw::cpu_test::KernelCases tw::cpu_test::avx2_cases() {
+  return {nullptr, 0};
+}
 #endif

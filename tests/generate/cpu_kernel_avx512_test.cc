@@ -9,9 +9,13 @@
 
 namespace tw::cpu_test {
 
-KernelCases avx512_cases() { return Common<cpu::Avx512, 14>::all(); }
+KernelCases avx512_cases() {
+  return Common<cpu::Avx512, 14>::all();
+}
 
 }  // namespace tw::cpu_test
 #else
-tw::cpu_test::KernelCases tw::cpu_test::avx512_cases() { return {nullptr, 0}; }
+tw::cpu_test::KernelCases tw::cpu_test::avx512_cases() {
+  return {nullptr, 0};
+}
 #endif

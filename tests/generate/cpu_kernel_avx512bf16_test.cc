@@ -31,9 +31,13 @@ constexpr KernelCase kRows[] = {
 
 }  // namespace
 
-KernelCases avx512bf16_cases() { return {kRows, sizeof(kRows) / sizeof(kRows[0])}; }
+KernelCases avx512bf16_cases() {
+  return {kRows, sizeof(kRows) / sizeof(kRows[0])};
+}
 
 }  // namespace tw::cpu_test
 #else
-tw::cpu_test::KernelCases tw::cpu_test::avx512bf16_cases() { return {nullptr, 0}; }
+tw::cpu_test::KernelCases tw::cpu_test::avx512bf16_cases() {
+  return {nullptr, 0};
+}
 #endif

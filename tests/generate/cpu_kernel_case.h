@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // One instantiated CPU kernel, as the test sees it. The instantiations live in one file per
-// instruction set (cpu_kernel_<isa>_test.cc), compiled with that set's flags; those files include no
-// standard C++ header, so that no shared inline function is ever compiled for AVX-512.
+// instruction set (cpu_kernel_<isa>_test.cc), compiled with that set's flags; those files include
+// no standard C++ header, so that no shared inline function is ever compiled for AVX-512.
 #ifndef TILEWRIGHT_TESTS_GENERATE_CPU_KERNEL_CASE_H
 #define TILEWRIGHT_TESTS_GENERATE_CPU_KERNEL_CASE_H
 

@@ -32,10 +32,17 @@ constexpr Element element_of() {
 template <class G>
 constexpr KernelCase row(const char* name, bool flushes, tw_cpu_gemm_fn run,
                          int64_t (*workspace)(int64_t, int64_t, int64_t, int64_t)) {
-  return {name,        element_of<typename G::Input>(), element_of<typename G::Output>(),
-          G::kTransA,  G::kTransB,                      flushes,
-          G::kFixed.m, G::kFixed.n,                     G::kFixed.k,
-          run,         workspace};
+  return {name,
+          element_of<typename G::Input>(),
+          element_of<typename G::Output>(),
+          G::kTransA,
+          G::kTransB,
+          flushes,
+          G::kFixed.m,
+          G::kFixed.n,
+          G::kFixed.k,
+          run,
+          workspace};
 }
 
 template <class I, class G, BlockedPlan kPlan>
@@ -89,10 +96,19 @@ struct Common {
               BlockedPlan{.mr = kMr, .nr = kNr, .packb = PackB::kHalf, .order = Order::kMN}>(
           "blocked bf16 nt half panels"),
       blocked<I, Gemm<Bf16, float, Layout::kTN>,
-              BlockedPlan{.mr = kMr, .nr = kNr, .kc = 64, .packb = PackB::kHalf, .unroll = 4,
-                          .prefetch = 4, .split = Split::kMN}>("blocked bf16 tn to f32, split mn"),
+              BlockedPlan{.mr = kMr,
+                          .nr = kNr,
+                          .kc = 64,
+                          .packb = PackB::kHalf,
+                          .unroll = 4,
+                          .prefetch = 4,
+                          .split = Split::kMN}>("blocked bf16 tn to f32, split mn"),
       blocked<I, Gemm<F16, Bf16, Layout::kTT>,
-              BlockedPlan{.mr = kMr, .nr = kNr, .kc = 128, .packb = PackB::kHalf, .unroll = 1,
+              BlockedPlan{.mr = kMr,
+                          .nr = kNr,
+                          .kc = 128,
+                          .packb = PackB::kHalf,
+                          .unroll = 1,
                           .split = Split::kK}>("blocked f16 tt to bf16, split k"),
       blocked<I, Gemm<Bf16, F16, Layout::kNN>,
               BlockedPlan{.mr = kMr, .nr = kNr, .kc = 64, .split = Split::kBatch}>(
@@ -106,10 +122,14 @@ struct Common {
              DirectPlan{.mr = 2, .nr = kNr, .kc = 16, .nc = 2 * kNr, .order = Order::kMN}>(
           "direct bf16 nn short slices"),
       direct<I, Gemm<Bf16, float, Layout::kTN>,
-             DirectPlan{.mr = 4, .nr = kNr, .packa = PackA::kNone, .unroll = 2,
-                        .split = Split::kM}>("direct bf16 tn unpacked A, split m"),
+             DirectPlan{
+                 .mr = 4, .nr = kNr, .packa = PackA::kNone, .unroll = 2, .split = Split::kM}>(
+          "direct bf16 tn unpacked A, split m"),
       direct<I, Gemm<F16, Bf16, Layout::kNN>,
-             DirectPlan{.mr = 1, .nr = kW == 1 ? 4 : kW, .kc = 128, .packa = PackA::kNone,
+             DirectPlan{.mr = 1,
+                        .nr = kW == 1 ? 4 : kW,
+                        .kc = 128,
+                        .packa = PackA::kNone,
                         .split = Split::kK}>("direct f16 nn to bf16, split k"),
       direct<I, Gemm<F16, F16, Layout::kTN>,
              DirectPlan{.mr = 3, .nr = kNr, .kc = 64, .split = Split::kBatch}>(
@@ -123,8 +143,9 @@ struct Common {
       dot<I, Gemm<Bf16, float, Layout::kTT>, DotPlan{.mr = 3, .nr = 2, .split = Split::kK}>(
           "dot bf16 tt to f32, split k"),
       dot<I, Gemm<F16, F16, Layout::kNT>,
-          DotPlan{.mr = 2, .nr = 2, .packa = PackA::kNone, .order = Order::kMN,
-                  .split = Split::kMN}>("dot f16 nt unpacked A, split mn"),
+          DotPlan{
+              .mr = 2, .nr = 2, .packa = PackA::kNone, .order = Order::kMN, .split = Split::kMN}>(
+          "dot f16 nt unpacked A, split mn"),
   };
   static constexpr KernelCases all() { return {kRows, sizeof(kRows) / sizeof(kRows[0])}; }
 };

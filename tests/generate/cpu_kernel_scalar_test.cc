@@ -5,6 +5,8 @@
 
 namespace tw::cpu_test {
 
-KernelCases scalar_cases() { return Common<cpu::Scalar, 2>::all(); }
+KernelCases scalar_cases() {
+  return Common<cpu::Scalar, 2>::all();
+}
 
 }  // namespace tw::cpu_test

@@ -33,8 +33,12 @@ double to_double(Element e, uint32_t bits) {
   if (exponent == 0) return sign * std::ldexp(fraction, -24);
   return sign * std::ldexp(1024 + fraction, exponent - 25);
 }
-int fraction_bits(Element e) { return e == Element::kF16 ? 10 : e == Element::kBf16 ? 7 : 23; }
-int lowest_exponent(Element e) { return e == Element::kF16 ? -14 : -126; }
+int fraction_bits(Element e) {
+  return e == Element::kF16 ? 10 : e == Element::kBf16 ? 7 : 23;
+}
+int lowest_exponent(Element e) {
+  return e == Element::kF16 ? -14 : -126;
+}
 double largest(Element e) {
   return e == Element::kF16 ? 65504.0 : to_double(e, e == Element::kBf16 ? 0x7f7f : 0x7f7fffff);
 }
@@ -58,7 +62,9 @@ uint32_t to_bits(Element e, double x) {  // x is a value of the type
   return sign | (static_cast<uint32_t>(exponent + 15) << 10) |
          static_cast<uint32_t>(std::ldexp(a, 10 - exponent) - 1024);
 }
-size_t size_of(Element e) { return e == Element::kF32 ? 4 : 2; }
+size_t size_of(Element e) {
+  return e == Element::kF32 ? 4 : 2;
+}
 
 // Bytes that end exactly where a page without access begins (and start after another such page).
 class Fenced {
@@ -66,8 +72,8 @@ class Fenced {
   explicit Fenced(size_t bytes) : bytes_(bytes) {
     const auto page = static_cast<size_t>(sysconf(_SC_PAGESIZE));
     length_ = (bytes + page - 1) / page * page + 2 * page;
-    base_ = static_cast<char*>(
-        mmap(nullptr, length_, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
+    base_ =
+        static_cast<char*>(mmap(nullptr, length_, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
     if (length_ > 2 * page) mprotect(base_ + page, length_ - 2 * page, PROT_READ | PROT_WRITE);
     data_ = base_ + length_ - page - bytes;
   }
@@ -89,9 +95,14 @@ struct Matrix {
   Fenced bytes;
 
   Matrix(Element type, int64_t r, int64_t c, int64_t gap, int64_t count)
-      : e(type), rows(r), columns(c), ld(c + gap), stride(r * (c + gap) + 5 * (gap > 0)),
-        bytes(r * c * count == 0 ? 0 : static_cast<size_t>((count - 1) * stride + (r - 1) * ld + c) *
-                                   size_of(type)) {
+      : e(type),
+        rows(r),
+        columns(c),
+        ld(c + gap),
+        stride(r * (c + gap) + 5 * (gap > 0)),
+        bytes(r * c * count == 0
+                  ? 0
+                  : static_cast<size_t>((count - 1) * stride + (r - 1) * ld + c) * size_of(type)) {
     std::memset(bytes.data(), 0xff, bytes.size());
   }
   char* at(int64_t b, int64_t i, int64_t j) const {
@@ -108,7 +119,9 @@ struct Matrix {
   }
 };
 
-void wait_at(void* state) { static_cast<std::barrier<>*>(state)->arrive_and_wait(); }
+void wait_at(void* state) {
+  static_cast<std::barrier<>*>(state)->arrive_and_wait();
+}
 
 void run_team(const KernelCase& kernel, const tw_cpu_gemm_args& args, int threads) {
   std::barrier<> barrier(threads);
@@ -145,10 +158,14 @@ void check(const KernelCase& kernel, Call call, Data data = Data::kNormal) {
   std::normal_distribution<double> normal;
   const auto draw = [&](Element e) {
     switch (data) {
-      case Data::kSubnormal: return round_to(e, std::ldexp(normal(random), lowest_exponent(e) - 3));
-      case Data::kHuge: return round_to(e, 200 * normal(random));
-      case Data::kInteger: return std::round(normal(random));
-      default: return round_to(e, normal(random));
+      case Data::kSubnormal:
+        return round_to(e, std::ldexp(normal(random), lowest_exponent(e) - 3));
+      case Data::kHuge:
+        return round_to(e, 200 * normal(random));
+      case Data::kInteger:
+        return std::round(normal(random));
+      default:
+        return round_to(e, normal(random));
     }
   };
   const bool ta = kernel.trans_a, tb = kernel.trans_b;
@@ -160,8 +177,8 @@ void check(const KernelCase& kernel, Call call, Data data = Data::kNormal) {
       for (int64_t j = 0; j < a.columns; ++j) a.set(e, i, j, draw(kernel.in));
     for (int64_t i = 0; i < b.rows; ++i)
       for (int64_t j = 0; j < b.columns; ++j)
-        b.set(e, i, j, data == Data::kSubnormal ? round_to(kernel.in, normal(random))
-                                                : draw(kernel.in));
+        b.set(e, i, j,
+              data == Data::kSubnormal ? round_to(kernel.in, normal(random)) : draw(kernel.in));
     if (call.beta != 0)  // else C stays NaN, which must not survive
       for (int64_t i = 0; i < c.rows; ++i)
         for (int64_t j = 0; j < c.columns; ++j) c.set(e, i, j, round_to(c.e, normal(random)));
@@ -187,8 +204,8 @@ void check(const KernelCase& kernel, Call call, Data data = Data::kNormal) {
         double sum = 0, magnitude = 0;
         if (call.alpha != 0)
           for (int64_t x = 0; x < call.k; ++x) {
-            const double p = (ta ? a.get(e, x, i) : a.get(e, i, x)) *
-                             (tb ? b.get(e, j, x) : b.get(e, x, j));
+            const double p =
+                (ta ? a.get(e, x, i) : a.get(e, i, x)) * (tb ? b.get(e, j, x) : b.get(e, x, j));
             sum += p;
             magnitude += std::abs(p);
           }
@@ -228,7 +245,9 @@ struct Isa {
   bool (*runs_here)();
 };
 
-void PrintTo(const Isa& isa, std::ostream* out) { *out << isa.name; }
+void PrintTo(const Isa& isa, std::ostream* out) {
+  *out << isa.name;
+}
 
 const Isa kIsas[] = {
     {"scalar", scalar_cases, [] { return true; }},
@@ -275,8 +294,7 @@ TEST_P(CpuKernel, RaggedSizes) {
 TEST_P(CpuKernel, AlphaAndBeta) {
   for_each([](const KernelCase& kernel) {
     for (const float alpha : {1.0f, -0.75f, 0.0f})
-      for (const float beta : {0.0f, 1.0f, 0.3f})
-        check(kernel, {19, 37, 71, 1, 3, alpha, beta, 2});
+      for (const float beta : {0.0f, 1.0f, 0.3f}) check(kernel, {19, 37, 71, 1, 3, alpha, beta, 2});
   });
 }
 

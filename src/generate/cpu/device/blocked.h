@@ -14,7 +14,7 @@ namespace tw::cpu {
 namespace {  // NOLINT(google-build-namespaces): see types.h
 
 struct BlockedPlan {
-  int mr = 4, nr = 16;             // the register tile
+  int mr = 4, nr = 16;               // the register tile
   int64_t kc = 256, mc = 0, nc = 0;  // blocks; 0 = the whole dimension
   PackB packb = PackB::kF32;
   int unroll = 2;    // steps of k per loop turn
@@ -34,9 +34,9 @@ constexpr BlockedSpace blocked_space(const BlockedPlan& p, const Dims& d, int64_
   const int64_t mc = p.mc == 0 ? rows : min(p.mc, rows);
   const int64_t nc = p.nc == 0 ? columns : min(p.nc, columns);
   const int64_t share = p.split == Split::kM ? cdiv(cdiv(d.m, p.mr), threads) * p.mr : rows;
-  const int64_t parts = p.split == Split::kK          ? rows * columns
+  const int64_t parts = p.split == Split::kK       ? rows * columns
                         : p.kc == 0 || d.k <= p.kc ? 0
-                                                      : share * nc;
+                                                   : share * nc;
   return {mc * roundup(kc, kChunk) * 4, roundup(nc * roundup(kc, 2) * b_bytes(p.packb), 64),
           roundup(parts * 4, 64)};
 }
@@ -67,8 +67,8 @@ struct Blocked {
   char* b_block;
 
   // Register tiles over one packed block of A (rows, at row m0) and one of B (columns, at n0).
-  void tiles(Out* c, Range m, Range n, int64_t k, const Parts& parts, int64_t first_row,
-             bool first, bool last) const {
+  void tiles(Out* c, Range m, Range n, int64_t k, const Parts& parts, int64_t first_row, bool first,
+             bool last) const {
     const int64_t words = kPairs ? cdiv(k, 2) : k;
     const int64_t panel = b_panel<kNr, kPlan.packb>(k);
     const int64_t m_tiles = cdiv(m.size(), kMr), n_tiles = cdiv(n.size(), kNr);
@@ -81,8 +81,9 @@ struct Blocked {
         const int64_t row = m.begin + mt * kMr, column = n.begin + nt * kNr;
         float* tile = local;
         if (parts.tiles != nullptr)
-          tile = parts.tiles + ((column - parts.n_first) / kNr * parts.m_tiles +
-                                (row - first_row) / kMr) * (kMr * kNr);
+          tile = parts.tiles +
+                 ((column - parts.n_first) / kNr * parts.m_tiles + (row - first_row) / kMr) *
+                     (kMr * kNr);
         const PackedA<I, kMr, G::kTransA> a = {a_block + mt * a_panel<kMr>(words)};
         outer_tile<I, kMr, kNr, kPlan.unroll, kPlan.prefetch, false, kPairs>(
             a, reinterpret_cast<const B*>(b_block + nt * panel), kNr, words, kNr, tile, !first);
@@ -140,8 +141,8 @@ void blocked(const tw_cpu_gemm_args& args, const tw_cpu_team& team) {
                  static_cast<const typename G::Input*>(args.b) + e * args.stride_b, c, s, parts,
                  kPlan.split == Split::kK ? d.m : s.m.size());
     if constexpr (kPlan.split == Split::kK)
-      finish_split<I, typename Form::B, kPlan.mr, kPlan.nr>(
-          shared, space.parts, c, args, d, e + 1 < s.batch.end, team);
+      finish_split<I, typename Form::B, kPlan.mr, kPlan.nr>(shared, space.parts, c, args, d,
+                                                            e + 1 < s.batch.end, team);
   }
 }
 

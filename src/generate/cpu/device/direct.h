@@ -14,11 +14,11 @@ namespace tw::cpu {
 namespace {  // NOLINT(google-build-namespaces): see types.h
 
 struct DirectPlan {
-  int mr = 1, nr = 64;         // the register tile
-  int64_t kc = 0, nc = 0;      // slices of k within blocks of columns; 0 = the whole dimension
-  PackA packa = PackA::kF32;   // kF32: each thread first widens its rows of A; kNone: at each use
-  int unroll = 4;              // steps of k per loop turn
-  int prefetch = 0;            // rows of B ahead (kc = 0), or tiles ahead in a row; 0 = none
+  int mr = 1, nr = 64;        // the register tile
+  int64_t kc = 0, nc = 0;     // slices of k within blocks of columns; 0 = the whole dimension
+  PackA packa = PackA::kF32;  // kF32: each thread first widens its rows of A; kNone: at each use
+  int unroll = 4;             // steps of k per loop turn
+  int prefetch = 0;           // rows of B ahead (kc = 0), or tiles ahead in a row; 0 = none
   Order order = Order::kNM;
   Split split = Split::kN;
 };
@@ -30,8 +30,8 @@ struct DirectSpace {
 };
 constexpr DirectSpace direct_space(const DirectPlan& p, const Dims& d, int64_t threads) {
   const int64_t columns = roundup(d.n, p.nr);
-  const int64_t share = p.split == Split::kM ? cdiv(cdiv(d.m, p.mr), threads) * p.mr
-                                             : roundup(d.m, p.mr);
+  const int64_t share =
+      p.split == Split::kM ? cdiv(cdiv(d.m, p.mr), threads) * p.mr : roundup(d.m, p.mr);
   const int64_t nc = p.nc == 0 ? columns : min(p.nc, columns);
   const int64_t parts = p.split == Split::kK       ? share * columns
                         : p.kc == 0 || d.k <= p.kc ? 0
@@ -65,13 +65,13 @@ struct Direct {
       const PackedA<I, kMr, G::kTransA> left = {
           a_packed + (row - s.m.begin) / kMr * a_panel<kMr>(s.k.size()) + (at - within) * kMr +
           within * (G::kTransA ? kMr : 1)};
-      outer_tile<I, kMr, kNr, kPlan.unroll, kPrefetch, kEdge, false>(left, right, args.ldb, k,
-                                                                         n, to, accumulate);
+      outer_tile<I, kMr, kNr, kPlan.unroll, kPrefetch, kEdge, false>(left, right, args.ldb, k, n,
+                                                                     to, accumulate);
     } else {
       const PlainA<I, T, kMr, G::kTransA> left(
           a + (G::kTransA ? k0 * args.lda + row : row * args.lda + k0), args.lda, s.m.end - row);
-      outer_tile<I, kMr, kNr, kPlan.unroll, kPrefetch, kEdge, false>(left, right, args.ldb, k,
-                                                                         n, to, accumulate);
+      outer_tile<I, kMr, kNr, kPlan.unroll, kPrefetch, kEdge, false>(left, right, args.ldb, k, n,
+                                                                     to, accumulate);
     }
   }
 
@@ -133,8 +133,8 @@ void direct(const tw_cpu_gemm_args& args, const tw_cpu_team& team) {
     form.product(static_cast<const typename G::Input*>(args.a) + e * args.stride_a,
                  static_cast<const typename G::Input*>(args.b) + e * args.stride_b, c, s, parts);
     if constexpr (kPlan.split == Split::kK)
-      finish_split<I, typename G::Input, kPlan.mr, kPlan.nr>(
-          shared, space.parts, c, args, d, e + 1 < s.batch.end, team);
+      finish_split<I, typename G::Input, kPlan.mr, kPlan.nr>(shared, space.parts, c, args, d,
+                                                             e + 1 < s.batch.end, team);
   }
 }
 

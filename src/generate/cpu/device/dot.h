@@ -60,14 +60,12 @@ template <class I, bool kPairs, int kRegs, bool kTail, class T>
 
 // The one step along k of a dot tile: kRegs registers per row.
 template <class I, class T, bool kPairs, bool kTail, int kPrefetch, class A, int kMr, int kNr>
-[[gnu::always_inline]] inline void dot_step(typename I::Reg (&sum)[kMr][kNr],
-                                            const Rows<A, kMr>& a, const Rows<T, kNr>& b,
-                                            int64_t at, int64_t k) {
+[[gnu::always_inline]] inline void dot_step(typename I::Reg (&sum)[kMr][kNr], const Rows<A, kMr>& a,
+                                            const Rows<T, kNr>& b, int64_t at, int64_t k) {
   constexpr int kRegs = kPairs ? 1 : I::template kGroup<T>;
   typename I::Reg left[kMr][kRegs], right[kRegs];
 #pragma GCC unroll 32
-  for (int i = 0; i < kMr; ++i)
-    load_run<I, kPairs, kRegs, kTail>(a.row[i] + at, k - at, left[i]);
+  for (int i = 0; i < kMr; ++i) load_run<I, kPairs, kRegs, kTail>(a.row[i] + at, k - at, left[i]);
 #pragma GCC unroll 32
   for (int j = 0; j < kNr; ++j) {
     load_run<I, kPairs, kRegs, kTail>(b.row[j] + at, k - at, right);
@@ -153,8 +151,7 @@ struct Dot {
   const tw_cpu_gemm_args& args;
   float* a_packed;
 
-  void tile(const T* a, const T* b, const Share& s, int64_t row, int64_t column,
-            float* to) const {
+  void tile(const T* a, const T* b, const Share& s, int64_t row, int64_t column, float* to) const {
     const int64_t k = s.k.size();
     const Rows<T, kNr> right(b + column * args.ldb + s.k.begin, args.ldb, s.n.end - column);
     if constexpr (kPackA) {
@@ -229,8 +226,8 @@ void dot(const tw_cpu_gemm_args& args, const tw_cpu_team& team) {
     form.product(static_cast<const typename G::Input*>(args.a) + e * args.stride_a,
                  static_cast<const typename G::Input*>(args.b) + e * args.stride_b, c, s, parts);
     if constexpr (kPlan.split == Split::kK)
-      finish_split_lanes<kPlan.mr, kPlan.nr>(shared, space.parts, c, args, d,
-                                             e + 1 < s.batch.end, team);
+      finish_split_lanes<kPlan.mr, kPlan.nr>(shared, space.parts, c, args, d, e + 1 < s.batch.end,
+                                             team);
   }
 }
 

@@ -5,7 +5,15 @@
 #ifndef TILEWRIGHT_GENERATE_CPU_DEVICE_ISA_AVX2_H
 #define TILEWRIGHT_GENERATE_CPU_DEVICE_ISA_AVX2_H
 
+// The undefined registers of GCC 12's intrinsics look like uninitialised variables to its own
+// warnings (gcc.gnu.org PR 105593).
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wuninitialized"
+#ifndef __clang__
+#pragma GCC diagnostic ignored "-Wmaybe-uninitialized"
+#endif
 #include <immintrin.h>
+#pragma GCC diagnostic pop
 
 #include "generate/cpu/device/types.h"
 
@@ -71,9 +79,8 @@ struct Avx2 {
     const __m256i kept = _mm256_castps_si256(
         _mm256_blendv_ps(_mm256_castsi256_ps(up), _mm256_castsi256_ps(quiet), nan));
     const __m256i y = _mm256_srli_epi32(kept, 16);
-    _mm_storeu_si128(
-        reinterpret_cast<__m128i*>(to),
-        _mm_packus_epi32(_mm256_castsi256_si128(y), _mm256_extracti128_si256(y, 1)));
+    _mm_storeu_si128(reinterpret_cast<__m128i*>(to),
+                     _mm_packus_epi32(_mm256_castsi256_si128(y), _mm256_extracti128_si256(y, 1)));
   }
   template <class T>
   static void store_narrow_n(T* to, Reg x, int64_t n) {

@@ -13,7 +13,15 @@
 #ifndef TILEWRIGHT_GENERATE_CPU_DEVICE_ISA_AVX512_H
 #define TILEWRIGHT_GENERATE_CPU_DEVICE_ISA_AVX512_H
 
+// The undefined registers of GCC 12's intrinsics look like uninitialised variables to its own
+// warnings (gcc.gnu.org PR 105593).
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wuninitialized"
+#ifndef __clang__
+#pragma GCC diagnostic ignored "-Wmaybe-uninitialized"
+#endif
 #include <immintrin.h>
+#pragma GCC diagnostic pop
 
 #include "generate/cpu/device/types.h"
 
@@ -81,8 +89,7 @@ struct Avx512 {
     const __m512i up = _mm512_add_epi32(_mm512_add_epi32(bits, _mm512_set1_epi32(0x7fff)), odd);
     const __m512i quiet = _mm512_or_si512(bits, _mm512_set1_epi32(0x00400000));
     const __mmask16 nan = _mm512_cmp_ps_mask(x, x, _CMP_UNORD_Q);
-    return _mm512_cvtepi32_epi16(
-        _mm512_srli_epi32(_mm512_mask_blend_epi32(nan, up, quiet), 16));
+    return _mm512_cvtepi32_epi16(_mm512_srli_epi32(_mm512_mask_blend_epi32(nan, up, quiet), 16));
   }
   static __m256i to_f16(Reg x) {
     return _mm512_cvtps_ph(x, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC);

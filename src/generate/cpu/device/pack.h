@@ -113,7 +113,9 @@ template <class I, int kNr, PackB kPack, class T>
 }
 
 // Bytes of one packed element of B times 2, so that pairs (two elements in 4 bytes) fit as well.
-constexpr int64_t b_bytes(PackB pack) { return pack == PackB::kF32 ? 4 : 2; }
+constexpr int64_t b_bytes(PackB pack) {
+  return pack == PackB::kF32 ? 4 : 2;
+}
 
 // Bytes from one panel to the next.
 template <int kNr, PackB kPack>
@@ -158,8 +160,9 @@ template <class I, int kNr, PackB kPack, class T>
 #pragma GCC unroll 16
         for (int64_t i = 0; i < kW; ++i) {
           const T* from = b + (j + i) * ldb + x;
-          r[i] = j + i >= n ? I::zero()
-                            : (k - x >= 2 * kW ? I::load_pairs(from) : I::load_pairs_n(from, k - x));
+          r[i] = j + i >= n
+                     ? I::zero()
+                     : (k - x >= 2 * kW ? I::load_pairs(from) : I::load_pairs_n(from, k - x));
         }
         I::transpose(r);
 #pragma GCC unroll 16

@@ -60,10 +60,18 @@ inline Share share_of(Split split, const Dims& d, int64_t batch, int64_t mr, int
   Share s = {{0, batch}, {0, d.m}, {0, d.n}, {0, d.k}};
   const int64_t parts = team.threads, index = team.thread;
   switch (split) {
-    case Split::kBatch: s.batch = part_of(batch, 1, parts, index); break;
-    case Split::kM: s.m = part_of(d.m, mr, parts, index); break;
-    case Split::kN: s.n = part_of(d.n, nr, parts, index); break;
-    case Split::kK: s.k = part_of(d.k, k_step, parts, index); break;
+    case Split::kBatch:
+      s.batch = part_of(batch, 1, parts, index);
+      break;
+    case Split::kM:
+      s.m = part_of(d.m, mr, parts, index);
+      break;
+    case Split::kN:
+      s.n = part_of(d.n, nr, parts, index);
+      break;
+    case Split::kK:
+      s.k = part_of(d.k, k_step, parts, index);
+      break;
     case Split::kMN: {
       const int64_t rows = grid_rows(cdiv(d.m, mr), cdiv(d.n, nr), parts);
       const int64_t columns = parts / rows;

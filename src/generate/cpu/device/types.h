@@ -58,14 +58,26 @@ enum class Order { kNM, kMN };
 enum class PackB { kNone, kF32, kHalf, kPair };
 enum class PackA { kNone, kF32 };
 
-constexpr int64_t min(int64_t x, int64_t y) { return x < y ? x : y; }
-constexpr int64_t max(int64_t x, int64_t y) { return x < y ? y : x; }
-constexpr int64_t cdiv(int64_t x, int64_t y) { return (x + y - 1) / y; }
-constexpr int64_t roundup(int64_t x, int64_t y) { return cdiv(x, y) * y; }
+constexpr int64_t min(int64_t x, int64_t y) {
+  return x < y ? x : y;
+}
+constexpr int64_t max(int64_t x, int64_t y) {
+  return x < y ? y : x;
+}
+constexpr int64_t cdiv(int64_t x, int64_t y) {
+  return (x + y - 1) / y;
+}
+constexpr int64_t roundup(int64_t x, int64_t y) {
+  return cdiv(x, y) * y;
+}
 
 // Widening is exact. bf16 is the upper half of an f32.
-inline float widen(float x) { return x; }
-inline float widen(Bf16 x) { return __builtin_bit_cast(float, uint32_t{x.bits} << 16); }
+inline float widen(float x) {
+  return x;
+}
+inline float widen(Bf16 x) {
+  return __builtin_bit_cast(float, uint32_t{x.bits} << 16);
+}
 inline float widen(F16 x) {
   const uint32_t sign = uint32_t{x.bits & 0x8000u} << 16;
   const uint32_t rest = x.bits & 0x7fffu;
@@ -80,7 +92,9 @@ inline float widen(F16 x) {
 }
 
 // Narrowing rounds to nearest even; too large becomes Inf, NaN stays NaN, subnormals are kept.
-inline void narrow(float* to, float x) { *to = x; }
+inline void narrow(float* to, float x) {
+  *to = x;
+}
 inline void narrow(Bf16* to, float x) {
   const uint32_t bits = __builtin_bit_cast(uint32_t, x);
   if ((bits & 0x7fffffffu) > 0x7f800000u) {
