@@ -111,7 +111,7 @@ struct Common {
                           .unroll = 1,
                           .split = Split::kK}>("blocked f16 tt to bf16, split k"),
       blocked<I, Gemm<Bf16, F16, Layout::kNN>,
-              BlockedPlan{.mr = kMr, .nr = kNr, .kc = 64, .split = Split::kBatch}>(
+              BlockedPlan{.mr = kMr, .nr = kNr, .kc = 32, .split = Split::kBatch}>(
           "blocked bf16 nn to f16, split batch"),
       blocked<I, Gemm<F16, float, Layout::kNN, {.m = 29, .n = 67, .k = 130}>,
               BlockedPlan{.mr = kMr, .nr = kNr, .kc = 64, .split = Split::kMN}>(

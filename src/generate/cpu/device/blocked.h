@@ -59,7 +59,7 @@ struct Blocked {
   using B = decltype(b_element<kPlan.packb>());
   static_assert(kPlan.packb != PackB::kNone, "unpacked B is form=direct");
   static_assert(kPlan.nr % I::kWidth == 0, "a tile is a whole number of registers wide");
-  static_assert(kPlan.kc % kChunk == 0 && kPlan.mc % kPlan.mr == 0 && kPlan.nc % kPlan.nr == 0);
+  static_assert(kPlan.kc % 2 == 0 && kPlan.mc % kPlan.mr == 0 && kPlan.nc % kPlan.nr == 0);
   static_assert(!kPairs || (I::kPairs && kSame<T, Bf16>), "pairs need vdpbf16ps and bf16");
 
   const tw_cpu_gemm_args& args;
