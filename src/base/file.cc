@@ -8,6 +8,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <array>
 #include <cerrno>
 #include <cstdlib>
 #include <system_error>
@@ -46,6 +47,26 @@ int open_retrying(const fs::path& path, int flags, mode_t mode = 0) {
     fd = ::open(path.c_str(), flags | O_CLOEXEC, mode);
   } while (fd < 0 && errno == EINTR);
   return fd;
+}
+
+tl::unexpected<Error> cannot_read(std::string_view name, int number) {
+  return fail(ErrorCode::usage, fmt::format("cannot read '{}': {}", name, reason(number)));
+}
+
+Result<std::string> read_all(int fd, std::string_view name) {
+  struct stat info{};
+  std::string bytes;
+  if (::fstat(fd, &info) == 0 && S_ISREG(info.st_mode) && info.st_size > 0) {
+    bytes.reserve(static_cast<std::size_t>(info.st_size));
+  }
+  std::array<char, 1 << 16> part;
+  while (true) {
+    const ssize_t count = ::read(fd, part.data(), part.size());
+    if (count < 0 && errno == EINTR) continue;
+    if (count < 0) return cannot_read(name, errno);
+    if (count == 0) return bytes;
+    bytes.append(part.data(), static_cast<std::size_t>(count));
+  }
 }
 
 // 0 or the errno of the first failure.
@@ -103,25 +124,13 @@ Result<fs::path> home_for(const char* variable, const char* below_home) {
 }  // namespace
 
 Result<std::string> read_file(const fs::path& path) {
-  const auto failed = [&](int number) {
-    return fail(ErrorCode::usage,
-                fmt::format("cannot read '{}': {}", path.string(), reason(number)));
-  };
   const Descriptor fd(open_retrying(path, O_RDONLY));
-  if (!fd.ok()) return failed(errno);
-  struct stat info{};
-  std::string bytes;
-  if (::fstat(fd.get(), &info) == 0 && S_ISREG(info.st_mode) && info.st_size > 0) {
-    bytes.reserve(static_cast<std::size_t>(info.st_size));
-  }
-  char part[1 << 16];
-  while (true) {
-    const ssize_t count = ::read(fd.get(), part, sizeof part);
-    if (count < 0 && errno == EINTR) continue;
-    if (count < 0) return failed(errno);
-    if (count == 0) return bytes;
-    bytes.append(part, static_cast<std::size_t>(count));
-  }
+  if (!fd.ok()) return cannot_read(path.string(), errno);
+  return read_all(fd.get(), path.string());
+}
+
+Result<std::string> read_standard_input() {
+  return read_all(STDIN_FILENO, "standard input");
 }
 
 Status write_file_atomically(const fs::path& path, std::string_view bytes) {

@@ -11,6 +11,7 @@
 namespace tilewright {
 
 [[nodiscard]] Result<std::string> read_file(const std::filesystem::path& path);
+[[nodiscard]] Result<std::string> read_standard_input();  // to its end
 // Writes a scratch file beside `path`, fsyncs it, renames it over `path` and fsyncs the directory:
 // a reader sees the old bytes or the new, never a part. Creates missing parent directories.
 [[nodiscard]] Status write_file_atomically(const std::filesystem::path& path,

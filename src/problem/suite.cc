@@ -126,7 +126,7 @@ Result<Suite> read_suite(const std::string& argument) {
   if (list.empty()) return wrong("the argument for a problem or suite is empty");
   if (list.front().starts_with('@')) return builtin(trim(argument).substr(1));
   if (argument == "-") {
-    const auto text = read_file("/dev/stdin");
+    const auto text = read_standard_input();
     if (!text) return tl::unexpected(text.error());
     return parse_csv(*text, "standard input");
   }

@@ -115,18 +115,17 @@ class CsvReader {
 
   Status read_header(std::vector<std::string> fields, int line) {
     drop_empty_tail(fields, 1);
-    for (std::size_t i = 0; i < fields.size(); ++i) {
-      fields[i] = lowered(fields[i]);
-      if (!fields[i].empty() && std::find(fields.begin(), fields.begin() + static_cast<long>(i),
-                                          fields[i]) != fields.begin() + static_cast<long>(i)) {
-        return header_error(line, fmt::format("the column '{}' appears twice", shown(fields[i])));
-      }
-    }
+    for (auto& field : fields) field = lowered(field);
     for (const auto name : kRequired) {
       if (std::find(fields.begin(), fields.end(), name) == fields.end()) {
         return header_error(line,
                             fmt::format("the header '{}' has no column '{}'",
                                         shown(fmt::format("{}", fmt::join(fields, ","))), name));
+      }
+    }
+    for (auto field = fields.begin(); field != fields.end(); ++field) {
+      if (!field->empty() && std::find(fields.begin(), field, *field) != field) {
+        return header_error(line, fmt::format("the column '{}' appears twice", shown(*field)));
       }
     }
     columns_ = std::move(fields);
