@@ -60,6 +60,12 @@ std::string context_text(const Context& context, std::string_view bullet) {
   return out;
 }
 
+std::string short_problem(std::string_view problem) {
+  static constexpr std::string_view kWord = "gemm ";
+  if (problem.starts_with(kWord)) problem.remove_prefix(kWord.size());
+  return std::string(problem);
+}
+
 std::string for_people(double value) {
   return fmt::format("{:.{}f}", value, value < 10 ? 3 : value < 100 ? 2 : value < 1000 ? 1 : 0);
 }

@@ -31,6 +31,8 @@ inline constexpr std::size_t kReportWidth = 120;
 // "key: value" lines, for people.
 [[nodiscard]] std::string context_text(const Context& context, std::string_view bullet);
 
+// A problem's text without the leading word.
+[[nodiscard]] std::string short_problem(std::string_view problem);
 [[nodiscard]] std::string for_people(double value);  // about four significant digits
 [[nodiscard]] std::string ratio_text(double ratio);  // 1.234
 // A number that reads back as the same double.

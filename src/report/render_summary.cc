@@ -30,7 +30,7 @@ Table table_of(const std::vector<RatioSummary>& ratios, std::string group_title)
     table.add({r.baseline + (r.headline ? "" : " *"), r.group, fmt::format("{}", r.problems),
                fmt::format("{}", r.wins), fmt::format("{}", r.same), fmt::format("{}", r.ambiguous),
                fmt::format("{}", r.losses), ratio_text(r.geomean), ratio_text(r.median),
-               ratio_text(r.worst), r.worst_problem});
+               ratio_text(r.worst), short_problem(r.worst_problem)});
   }
   return table;
 }
@@ -63,7 +63,7 @@ std::string prose(const Summary& summary, const Context& context, bool markdown)
   if (!summary.without_winner.empty()) {
     out += "Without one valid program:\n\n";
     for (const std::string& problem : summary.without_winner) {
-      out += fmt::format("{}{}\n", bullet, one_line(problem));
+      out += fmt::format("{}{}\n", bullet, one_line(short_problem(problem)));
     }
     out += '\n';
   }

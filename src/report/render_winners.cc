@@ -26,12 +26,6 @@ double gflops_of(const Trial& trial) {
   return trial.time_us > 0 ? flop_of(trial) / (trial.time_us * 1e3) : 0;
 }
 
-std::string without_gemm(std::string_view problem) {
-  static constexpr std::string_view kWord = "gemm ";
-  if (problem.starts_with(kWord)) problem.remove_prefix(kWord.size());
-  return std::string(problem);
-}
-
 // A loss must catch the eye, also where there is no colour.
 std::string verdict(const std::string& comparison, std::string_view before,
                     std::string_view after) {
@@ -48,7 +42,7 @@ Table table_of(const std::vector<Trial>& winners, std::string_view before, std::
                {"interval"},
                {"verdict", Align::left}});
   for (const Trial& trial : winners) {
-    std::vector<std::string> row = {without_gemm(trial.problem)};
+    std::vector<std::string> row = {short_problem(trial.problem)};
     if (trial.outcome != Outcome::ok) {
       row.insert(row.end(), {"-", "-", "-", "-", "-", "-", std::string(name_of(trial.outcome))});
     } else {

@@ -120,7 +120,8 @@ std::string Table::text(std::size_t width) const {
 
 std::string Table::markdown() const {
   std::string out = "|";
-  for (const TableColumn& column : columns_) out += fmt::format(" {} |", markdown_cell(column.title));
+  for (const TableColumn& column : columns_)
+    out += fmt::format(" {} |", markdown_cell(column.title));
   out += "\n|";
   for (const TableColumn& column : columns_) {
     out += column.align == TableColumn::Align::left ? " :-- |" : " --: |";
