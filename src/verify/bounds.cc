@@ -10,6 +10,7 @@
 #include <cmath>
 #include <limits>
 #include <mutex>
+#include <tuple>
 
 namespace tilewright {
 namespace {
@@ -23,8 +24,8 @@ struct Tally {
   void add(const Tally& other) {
     if (other.first) {
       const std::int64_t count = (first ? first->count : 0) + other.first->count;
-      if (!first ||
-          std::pair(other.first->row, other.first->col) < std::pair(first->row, first->col)) {
+      const auto place = [](const Mismatch& m) { return std::tuple(m.batch, m.row, m.col); };
+      if (!first || place(*other.first) < place(*first)) {
         first = other.first;
       }
       first->count = count;
@@ -42,6 +43,85 @@ bool exactly(ElementType out, double got, double want, double* ratio) {
   *ratio = equal ? 0 : kInfinity;
   return equal;
 }
+
+// One row of a strip against its expectation.
+class RowCheck {
+ public:
+  RowCheck(const Problem& p, const Strided& c, const Expectation& x, bool with_norm)
+      : p_(p), c_(c), x_(x), with_norm_(with_norm), history_(repeated(x.beta, x.calls)) {
+    scaled_ = x.alpha != 1 || x.beta != 0;
+    terms_ = error_terms(p, x.reference->k, scaled_);
+    line_.resize(static_cast<std::size_t>(c.cols));
+    if (x.beta != 0) before_.resize(line_.size());
+  }
+
+  void row(const Strip& strip, std::int64_t r, Tally* tally) {
+    const std::int64_t row = strip.rows[static_cast<std::size_t>(r)];
+    const auto cols = strip.cols.size();
+    widen(c_.type, c_.row(strip.batch, row), c_.cols, line_.data());
+    if (x_.beta != 0) {
+      const std::int64_t at = (strip.batch * c_.rows + row) * c_.row_bytes();
+      widen(c_.type, x_.before.data() + at, c_.cols, before_.data());
+    }
+    const bool bounded = !strip.magnitude.empty();
+    for (std::size_t j = 0; j < cols; ++j) {
+      const std::size_t at = static_cast<std::size_t>(r) * cols + j;
+      const std::int64_t col = strip.cols[j];
+      const double magnitude = bounded ? static_cast<double>(strip.magnitude[at]) : 0;
+      element(strip.batch, row, col, strip.sum[at], magnitude, tally);
+    }
+  }
+
+ private:
+  void element(std::int64_t batch, std::int64_t row, std::int64_t col, double want,
+               double magnitude, Tally* tally) {
+    const double got = static_cast<double>(line_[static_cast<std::size_t>(col)]);
+    Terms terms = terms_;
+    if (scaled_) {
+      want *= x_.alpha * history_.sum;
+      magnitude *= std::fabs(x_.alpha) * history_.sum;
+      if (x_.beta != 0) {
+        const double first = static_cast<double>(before_[static_cast<std::size_t>(col)]);
+        const double kept = history_.kept * first;
+        want += kept;
+        magnitude += std::fabs(kept);
+        if (x_.calls > 1) {
+          // Every call rounded: sum_i beta^(n-i) u |C_i|, |C_i| <= 2 (|C_n| + 2 |C_0|).
+          terms.floor = history_.sum * (terms.floor + 2 * terms.relative *
+                                                          (std::fabs(want) + 2 * std::fabs(first)));
+        }
+      }
+    }
+    double ratio = 0;
+    const bool right = x_.exact ? exactly(p_.out, got, want, &ratio)
+                                : within(p_.out, terms, got, want, magnitude, &ratio);
+    const double error = std::fabs(got - want);
+    if (!right) {
+      if (!tally->first) {
+        const double allowed = x_.exact ? 0
+                                        : terms.relative * std::fabs(want) +
+                                              terms.accumulate * magnitude + terms.floor;
+        tally->first = Mismatch{batch, row, col, got, want, allowed, 0};
+      }
+      ++tally->first->count;
+    }
+    tally->max_ratio = std::max(tally->max_ratio, ratio);
+    if (std::isfinite(error)) tally->max_abs_error = std::max(tally->max_abs_error, error);
+    if (with_norm_) {
+      const double rounding = rounded(p_.out, want) - want;
+      tally->error2 += error * error;
+      tally->rounding2 += rounding * rounding;
+    }
+  }
+
+  const Problem& p_;
+  const Strided& c_;
+  const Expectation& x_;
+  bool with_norm_, scaled_ = false;
+  Repeated history_;
+  Terms terms_;
+  std::vector<float> line_, before_;
+};
 
 }  // namespace
 
@@ -97,78 +177,39 @@ std::string Mismatch::text() const {
                      batch, row, col, got, want, allowed, count);
 }
 
+Repeated repeated(double beta, std::int64_t calls) {
+  if (beta == 0) return {};
+  Repeated r{0, 1};
+  for (std::int64_t i = 0; i < calls; ++i) {
+    if (beta == 1) return {static_cast<double>(calls), 1};
+    r.sum = 1 + beta * r.sum;
+    r.kept *= beta;
+    if (r.kept == 0) break;  // no longer changes
+  }
+  return r;
+}
+
 Agreement compare(const Problem& p, const Strided& c, const Expectation& x, bool with_norm) {
   Agreement agreement;
-  const bool scaled = x.alpha != 1 || x.beta != 0;
-  const Terms terms = error_terms(p, x.reference->k, scaled);
-  const std::int64_t before_cols = c.cols;
   Tally total;
   std::mutex mutex;
   for (const Strip& strip : x.reference->strips) {
     const auto rows = static_cast<std::int64_t>(strip.rows.size());
     const auto cols = static_cast<std::int64_t>(strip.cols.size());
     agreement.results += rows * cols;
-    const bool bounded = !strip.magnitude.empty();
     for_ranges(rows, (1 << 15) / (cols + 1) + 1, [&](std::int64_t begin, std::int64_t end) {
       Tally tally;
-      std::vector<float> line(static_cast<std::size_t>(c.cols));
-      std::vector<float> before(static_cast<std::size_t>(x.beta != 0 ? c.cols : 0));
-      for (std::int64_t r = begin; r < end; ++r) {
-        const std::int64_t row = strip.rows[static_cast<std::size_t>(r)];
-        widen(c.type, c.row(strip.batch, row), c.cols, line.data());
-        if (x.beta != 0) {
-          const std::int64_t at = (strip.batch * c.rows + row) * before_cols;
-          widen(c.type, x.before.data() + at * static_cast<std::int64_t>(size_of(c.type)), c.cols,
-                before.data());
-        }
-        for (std::int64_t j = 0; j < cols; ++j) {
-          const auto at = static_cast<std::size_t>(r * cols + j);
-          const std::int64_t col = strip.cols[static_cast<std::size_t>(j)];
-          const double got = static_cast<double>(line[static_cast<std::size_t>(col)]);
-          double want = strip.sum[at];
-          double magnitude = bounded ? static_cast<double>(strip.magnitude[at]) : 0;
-          if (scaled) {
-            want *= x.alpha;
-            magnitude *= std::fabs(x.alpha);
-            if (x.beta != 0) {
-              const double kept =
-                  x.beta * static_cast<double>(before[static_cast<std::size_t>(col)]);
-              want += kept;
-              magnitude += std::fabs(kept);
-            }
-          }
-          double ratio = 0;
-          const bool right = x.exact ? exactly(p.out, got, want, &ratio)
-                                     : within(p.out, terms, got, want, magnitude, &ratio);
-          const double error = std::fabs(got - want);
-          if (!right) {
-            if (!tally.first) {
-              const double allowed = x.exact ? 0
-                                             : terms.relative * std::fabs(want) +
-                                                   terms.accumulate * magnitude + terms.floor;
-              tally.first = Mismatch{strip.batch, row, col, got, want, allowed, 0};
-            }
-            ++tally.first->count;
-          }
-          tally.max_ratio = std::max(tally.max_ratio, ratio);
-          if (std::isfinite(error)) tally.max_abs_error = std::max(tally.max_abs_error, error);
-          if (with_norm) {
-            const double rounding = rounded(p.out, want) - want;
-            tally.error2 += error * error;
-            tally.rounding2 += rounding * rounding;
-          }
-        }
-      }
+      RowCheck check(p, c, x, with_norm);
+      for (std::int64_t r = begin; r < end; ++r) check.row(strip, r, &tally);
       const std::lock_guard lock(mutex);
       total.add(tally);
     });
-    if (total.first && !agreement.first) agreement.first = total.first;
   }
-  if (agreement.first) agreement.first->count = total.first->count;
+  agreement.first = total.first;
   agreement.max_ratio = total.max_ratio;
   agreement.max_abs_error = total.max_abs_error;
-  if (with_norm) {
-    agreement.norm_ratio = total.error2 == 0 ? 0 : std::sqrt(total.error2 / total.rounding2);
+  if (with_norm && total.error2 != 0) {
+    agreement.norm_ratio = std::sqrt(total.error2 / total.rounding2);
   }
   return agreement;
 }

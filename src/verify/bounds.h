@@ -33,13 +33,22 @@ struct Terms {
 [[nodiscard]] bool within(ElementType out, const Terms& terms, double got, double want,
                           double magnitude, double* ratio);
 
-// What C is compared with: alpha * sum + beta * before.
+// What C is compared with: alpha * sum + beta * before, or what `calls` such calls one after
+// another make of it.
 struct Expectation {
   const Reference* reference = nullptr;
   bool exact = false;  // the correctly rounded value and nothing else
   double alpha = 1, beta = 0;
-  std::span<const std::byte> before;  // packed C as it was before the call; needed if beta != 0
+  std::span<const std::byte> before = {};  // packed C as it was before; needed if beta != 0
+  std::int64_t calls = 1;
 };
+
+// Repeated calls with beta != 0 as one: C_n = `sum` * (alpha A B) + `kept` * C_0. Errors of the
+// calls add up with weights whose total is `sum` too.
+struct Repeated {
+  double sum = 1, kept = 0;
+};
+[[nodiscard]] Repeated repeated(double beta, std::int64_t calls);
 
 struct Mismatch {
   std::int64_t batch = 0, row = 0, col = 0;

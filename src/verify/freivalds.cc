@@ -7,7 +7,7 @@
 
 #include <algorithm>
 #include <cmath>
-#include <mutex>
+#include <limits>
 
 namespace tilewright {
 
@@ -48,63 +48,120 @@ Freivalds::Freivalds(const Problem& p, const Strided& b, std::uint64_t seed)
   }
 }
 
-std::optional<Mismatch> Freivalds::check(const Strided& a, const Strided& c, bool exact) const {
+Freivalds::Weighed Freivalds::weigh(const Strided& c) const {
   const Problem& p = problem_;
-  if (p.m == 0 || p.n == 0) return std::nullopt;
-  const Terms terms = error_terms(p, p.k, false);
-  std::optional<Mismatch> first;
-  std::mutex mutex;
-  for (std::int64_t batch = 0; batch < p.batch && !first; ++batch) {
-    const std::vector<float> wide = widen(a, batch);
-    const Grid<float> ga =
-        p.a_transposed ? Grid<float>{wide.data(), 1, p.m} : Grid<float>{wide.data(), p.k, 1};
-    const auto size = static_cast<std::size_t>(p.m * groups_);
-    std::vector<double> want(size);
-    std::vector<float> magnitude(size);
-    const std::int64_t offset = batch * p.k * groups_;
-    product(ga, Grid<double>{weighted_.data() + offset, groups_, 1}, p.m, groups_, p.k,
-            want.data());
-    if (!exact) {
-      magnitude_product(ga, Grid<float>{magnitudes_.data() + offset, groups_, 1}, p.m, groups_, p.k,
-                        magnitude.data());
-    }
-    for_ranges(p.m, (1 << 16) / (p.n + 1) + 1, [&](std::int64_t begin, std::int64_t end) {
-      std::vector<float> line(static_cast<std::size_t>(p.n));
-      std::optional<Mismatch> mine;
-      for (std::int64_t i = begin; i < end; ++i) {
-        widen(c.type, c.row(batch, i), p.n, line.data());
-        for (std::int64_t g = 0; g < groups_; ++g) {
-          const std::int64_t from = g * kFreivaldsGroup;
-          const std::int64_t last = std::min(from + kFreivaldsGroup, p.n);
-          double got = 0;
-          double absolute = 0;
-          for (std::int64_t j = from; j < last; ++j) {
-            const double value = static_cast<double>(line[static_cast<std::size_t>(j)]);
-            got += weights_[static_cast<std::size_t>(j)] * value;
-            absolute += std::fabs(value);
-          }
-          const auto at = static_cast<std::size_t>(i * groups_ + g);
-          // u |ref| <= u / (1 - u) (|C| + the rest of the bound); f64 itself errs by far less.
-          const double drift = terms.accumulate * static_cast<double>(magnitude[at]) +
-                               terms.floor * static_cast<double>(last - from);
-          const double allowed =
-              exact ? 0
-                    : (drift + terms.relative * (absolute + drift)) / (1 - 2 * terms.relative) +
-                          0x1p-50 * static_cast<double>(p.k) * static_cast<double>(magnitude[at]);
-          // Written so that NaN and Inf fail.
-          if (std::fabs(got - want[at]) <= allowed) continue;
-          if (!mine) mine = Mismatch{batch, i, from, got, want[at], allowed, 0};
-          ++mine->count;
+  const auto size = static_cast<std::size_t>(p.batch * p.m * groups_);
+  Weighed weighed{std::vector<double>(size), std::vector<double>(size)};
+  for_ranges(p.batch * p.m, (1 << 16) / (p.n + 1) + 1, [&](std::int64_t begin, std::int64_t end) {
+    std::vector<float> line(static_cast<std::size_t>(p.n));
+    for (std::int64_t i = begin; i < end; ++i) {
+      widen(c.type, c.row(i / p.m, i % p.m), p.n, line.data());
+      for (std::int64_t g = 0; g < groups_; ++g) {
+        const std::int64_t from = g * kFreivaldsGroup;
+        const std::int64_t last = std::min(from + kFreivaldsGroup, p.n);
+        double sum = 0;
+        double magnitude = 0;
+        for (std::int64_t j = from; j < last; ++j) {
+          const double value = static_cast<double>(line[static_cast<std::size_t>(j)]);
+          sum += weights_[static_cast<std::size_t>(j)] * value;
+          magnitude += std::fabs(value);
         }
+        const auto at = static_cast<std::size_t>(i * groups_ + g);
+        weighed.sum[at] = sum;
+        weighed.magnitude[at] = magnitude;
       }
-      const std::lock_guard lock(mutex);
-      if (!mine) return;
-      const std::int64_t count = mine->count + (first ? first->count : 0);
-      if (!first || mine->row < first->row) first = mine;
-      first->count = count;
-    });
+    }
+  });
+  return weighed;
+}
+
+std::vector<double> Freivalds::expected(const Strided& a, std::int64_t batch,
+                                        std::vector<float>* magnitude) const {
+  const Problem& p = problem_;
+  const std::vector<float> wide = widen(a, batch);
+  const Grid<float> ga =
+      p.a_transposed ? Grid<float>{wide.data(), 1, p.m} : Grid<float>{wide.data(), p.k, 1};
+  const std::int64_t offset = batch * p.k * groups_;
+  std::vector<double> want(static_cast<std::size_t>(p.m * groups_));
+  product(ga, Grid<double>{weighted_.data() + offset, groups_, 1}, p.m, groups_, p.k, want.data());
+  if (magnitude) {
+    magnitude->resize(want.size());
+    magnitude_product(ga, Grid<float>{magnitudes_.data() + offset, groups_, 1}, p.m, groups_, p.k,
+                      magnitude->data());
+  }
+  return want;
+}
+
+std::optional<Mismatch> Freivalds::check(const Strided& a, const Strided& c,
+                                         const Options& options) const {
+  const Problem& p = problem_;
+  if (p.batch == 0 || p.m == 0 || p.n == 0) return std::nullopt;
+  const Terms terms = error_terms(p, p.k, options.beta != 0);
+  const Repeated history = repeated(options.beta, options.calls);
+  const Weighed got = weigh(c);
+  std::optional<Mismatch> first;
+  for (std::int64_t batch = 0; batch < p.batch; ++batch) {
+    std::vector<float> magnitude;
+    const std::vector<double> product_sums =
+        expected(a, batch, options.exact ? nullptr : &magnitude);
+    for (std::size_t i = 0; i < product_sums.size(); ++i) {
+      const std::size_t at = static_cast<std::size_t>(batch) * product_sums.size() + i;
+      const std::int64_t from = static_cast<std::int64_t>(i) % groups_ * kFreivaldsGroup;
+      double want = product_sums[i];
+      double allowed = 0;
+      if (!options.exact) {
+        const double width = static_cast<double>(std::min(kFreivaldsGroup, p.n - from));
+        const double terms_size = static_cast<double>(magnitude[i]);
+        const double drift = terms.accumulate * terms_size + terms.floor * width;
+        if (options.beta == 0) {
+          // u |ref| <= u (|C| + the rest of the bound) / (1 - u); f64 itself errs far less.
+          allowed =
+              (drift + terms.relative * (got.magnitude[at] + drift)) / (1 - 2 * terms.relative);
+        } else {
+          const double first_c = options.before->magnitude[at];
+          want = history.sum * want + history.kept * options.before->sum[at];
+          allowed = history.sum *
+                    (drift + 2 * terms.relative * (got.magnitude[at] + drift + 2 * first_c)) /
+                    (1 - 4 * terms.relative);
+        }
+        allowed += 0x1p-50 * static_cast<double>(p.k) * terms_size * history.sum;
+      }
+      if (std::fabs(got.sum[at] - want) <= allowed) continue;  // false for NaN and Inf
+      if (!first) {
+        first = Mismatch{
+            batch, static_cast<std::int64_t>(i) / groups_, from, got.sum[at], want, allowed, 0};
+      }
+      ++first->count;
+    }
   }
   return first;
+}
+
+std::int64_t Freivalds::count_calls(const Strided& a, const Strided& c, double beta,
+                                    const Weighed& before, std::int64_t most) const {
+  const Weighed got = weigh(c);
+  std::vector<double> sums;
+  for (std::int64_t batch = 0; batch < problem_.batch; ++batch) {
+    const std::vector<double> part = expected(a, batch, nullptr);
+    sums.insert(sums.end(), part.begin(), part.end());
+  }
+  std::int64_t best = 1;
+  double best_error = std::numeric_limits<double>::infinity();
+  for (std::int64_t calls = 1; calls <= most; ++calls) {
+    const Repeated history = repeated(beta, calls);
+    double error = 0;
+    for (std::size_t i = 0; i < sums.size(); ++i) {
+      const double off = got.sum[i] - history.sum * sums[i] - history.kept * before.sum[i];
+      error += off * off;
+    }
+    if (error < best_error) {
+      best = calls;
+      best_error = error;
+    } else if (error > 4 * best_error) {
+      break;  // past the minimum
+    }
+  }
+  return best;
 }
 
 }  // namespace tilewright

@@ -26,11 +26,30 @@ class Freivalds {
   // Draws weights and forms B x and |B| 1 from the present B.
   Freivalds(const Problem& problem, const Strided& b, std::uint64_t seed);
 
-  // Checks C = A B. `exact`: no error is allowed, for integer data whose results fit the output.
+  // C x by groups, and |C| 1: of C before a call that reads it.
+  struct Weighed {
+    std::vector<double> sum, magnitude;  // batch x M x groups
+  };
+  [[nodiscard]] Weighed weigh(const Strided& c) const;
+
+  struct Options {
+    bool exact = false;  // no error is allowed: integer data whose results fit the output
+    double beta = 0;     // not 0: `before` is needed, and `calls` were made since
+    const Weighed* before = nullptr;
+    std::int64_t calls = 1;
+  };
   // The mismatch names a row and the first column of its group; got and want are weighted sums.
-  [[nodiscard]] std::optional<Mismatch> check(const Strided& a, const Strided& c, bool exact) const;
+  [[nodiscard]] std::optional<Mismatch> check(const Strided& a, const Strided& c,
+                                              const Options& options) const;
+
+  // How many calls C shows, by least squares, where beta makes that visible.
+  [[nodiscard]] std::int64_t count_calls(const Strided& a, const Strided& c, double beta,
+                                         const Weighed& before, std::int64_t most) const;
 
  private:
+  [[nodiscard]] std::vector<double> expected(const Strided& a, std::int64_t batch,
+                                             std::vector<float>* magnitude) const;
+
   Problem problem_;
   std::int64_t groups_;
   std::vector<double> weights_;    // one per column

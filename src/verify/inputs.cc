@@ -101,7 +101,7 @@ double large_scale(const Problem& p) {
   return std::min(operand_limit, operand_scale(p, sigma));
 }
 
-Table table_for(const Problem& p, DataKind kind) {
+Table table_for(const Problem& p, DataKind kind, Stream stream) {
   const auto sign_table = [&](bool negative) {
     const double share = density(p);
     return tabulate(p.in, [=](double u) {
@@ -124,6 +124,8 @@ Table table_for(const Problem& p, DataKind kind) {
     // |C| is largest near 4 sigma over a few thousand results.
     case DataKind::tiny:
       return normal_table(operand_scale(p, 1e-6));
+    case DataKind::damped:
+      return normal_table(stream == Stream::a ? 0x1p-7 : 1);
     case DataKind::normal:
     case DataKind::cancelling:
     case DataKind::split_k:
@@ -273,14 +275,13 @@ bool applies(DataKind kind, const Problem& p) {
 }
 
 std::vector<std::byte> draw_a(const Problem& p, DataKind kind, std::uint64_t seed) {
-  return draw_from(table_for(p, kind), p.in, p.batch * p.m * p.k, seed, Stream::a);
+  return draw_from(table_for(p, kind, Stream::a), p.in, p.batch * p.m * p.k, seed, Stream::a);
 }
 
 Operands draw(const Problem& p, DataKind kind, std::uint64_t seed) {
   if (kind == DataKind::split_k) return draw_split_k(p, seed);
-  const Table table = table_for(p, kind);
-  Operands data{draw_from(table, p.in, p.batch * p.m * p.k, seed, Stream::a),
-                draw_from(table, p.in, p.batch * p.n * p.k, seed, Stream::b)};
+  Operands data{draw_a(p, kind, seed), draw_from(table_for(p, kind, Stream::b), p.in,
+                                                 p.batch * p.n * p.k, seed, Stream::b)};
   if (kind == DataKind::cancelling) cancel_halves(p, &data);
   return data;
 }
@@ -288,6 +289,11 @@ Operands draw(const Problem& p, DataKind kind, std::uint64_t seed) {
 std::vector<std::byte> plausible_c(const Problem& p, std::uint64_t seed) {
   const double sigma = std::sqrt(static_cast<double>(std::max<std::int64_t>(p.k, 1)));
   const Table table = tabulate(p.out, [=](double u) { return sigma * normal_quantile(u); });
+  return draw_from(table, p.out, p.batch * p.m * p.n, seed, Stream::c);
+}
+
+std::vector<std::byte> even_c(const Problem& p, std::uint64_t seed) {
+  const Table table = tabulate(p.out, [](double u) { return 2 * std::floor(17 * u) - 16; });
   return draw_from(table, p.out, p.batch * p.m * p.n, seed, Stream::c);
 }
 

@@ -39,9 +39,10 @@ enum class DataKind {
   cancelling,  // the second half of K takes back the first, but for a thousandth part
   large,       // results up to about a seventh of the largest finite output and past it at 7 sigma
   tiny,        // results about 4e-6: an absolute tolerance would accept zeros
+  damped,      // normal, A 2^-7 as large: a C that is accumulated into stays finite
 };
-inline constexpr std::array<std::string_view, 8> kDataKindNames = {
-    "zero_one", "signs", "split_k", "normal", "uniform", "cancelling", "large", "tiny"};
+inline constexpr std::array<std::string_view, 9> kDataKindNames = {
+    "zero_one", "signs", "split_k", "normal", "uniform", "cancelling", "large", "tiny", "damped"};
 [[nodiscard]] constexpr std::string_view name_of(DataKind kind) {
   return kDataKindNames[static_cast<std::size_t>(kind)];
 }
@@ -63,5 +64,7 @@ struct Operands {
                                             std::uint64_t seed);
 // Numbers that a result could be, packed as C: normal with the variance of normal data's results.
 [[nodiscard]] std::vector<std::byte> plausible_c(const Problem& problem, std::uint64_t seed);
+// Even integers from -16 to 16: added to an exact result, the sum is exact, and odd if that was.
+[[nodiscard]] std::vector<std::byte> even_c(const Problem& problem, std::uint64_t seed);
 
 }  // namespace tilewright

@@ -56,12 +56,13 @@ inline constexpr std::int64_t kFullResults = std::int64_t{1} << 22;
 struct Extent {
   std::int64_t m, n, k;
 };
-// `a` and `b` are storage as in the problem (packed or in an arena). `seed` chooses the sample.
+// `a` and `b` are storage as in the problem (packed or in an arena). `seed` chooses the sample,
+// `most` is the number of multiply-adds up to which there is none.
 [[nodiscard]] Reference reference(const Problem& problem, const Strided& a, const Strided& b,
-                                  const Extent& extent, bool with_magnitude, std::uint64_t seed);
-[[nodiscard]] inline Reference reference(const Problem& problem, const Strided& a, const Strided& b,
-                                         bool with_magnitude, std::uint64_t seed) {
-  return reference(problem, a, b, {problem.m, problem.n, problem.k}, with_magnitude, seed);
+                                  const Extent& extent, bool with_magnitude, std::uint64_t seed,
+                                  std::int64_t most = kFullMultiplyAdds);
+[[nodiscard]] inline Extent whole(const Problem& problem) {
+  return {problem.m, problem.n, problem.k};
 }
 
 }  // namespace tilewright

@@ -3,8 +3,8 @@
 //
 // Reference: f64 accumulation of the half inputs, one rounding. Rules, by the name a verdict
 // carries: exact-01, exact-signs, exact-split-k, bound (normal, uniform, cancelling, large, tiny),
-// norm, poison (NaN and a plausible pattern), guards, inputs-unchanged, fresh-data, fresh-address,
-// ragged, alpha-beta, timed-outputs, replay.
+// norm, poison (NaN and a plausible pattern), guards, inputs-unchanged, other-sets, fresh-data,
+// fresh-address, workspace, bait, ragged, alpha-beta, timed-outputs, replay. Next: proof.cc.
 #pragma once
 
 #include "base/outcome.h"
@@ -37,8 +37,9 @@ class Verifier {
   ~Verifier();
 
   // The whole proof, before timing. Draws data after the candidate was compiled.
-  // `quick`: the screening subset instead.
-  [[nodiscard]] Verdict prove(Session& session, bool quick = false);
+  // `quick`: the screening subset instead. `ragged`: the kernel serves other sizes as well (its
+  // launch fixes none of m, n, k), and is held to it.
+  [[nodiscard]] Verdict prove(Session& session, bool quick = false, bool ragged = false);
   // The same checks (bound only) for a baseline: its status is not enough.
   [[nodiscard]] Verdict prove_baseline(Session& session, const std::string& baseline);
 

@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: Apache-2.0
+// Filling the arena and noticing what changed; see stage.h.
+#include "verify/stage.h"
+
+#include "base/hash.h"
+
+#include <fmt/format.h>
+
+#include <set>
+
+namespace tilewright {
+namespace {
+
+std::string digest(std::span<const std::byte> bytes) {
+  return hash128({reinterpret_cast<const char*>(bytes.data()), bytes.size()});
+}
+
+}  // namespace
+
+Stage::Stage(const Arena& arena, Owner owner)
+    : arena_(arena), owner_(owner), sets_(static_cast<std::size_t>(arena.layout().sets)) {}
+
+void Stage::place(int set, const Operands& operands) {
+  put(view_b(arena_, set), operands.b);
+  sets_[static_cast<std::size_t>(set)].b = digest(arena_.b(set));
+  place_a(set, operands.a);
+}
+
+void Stage::place_a(int set, std::span<const std::byte> a) {
+  put(view_a(arena_, set), a);
+  sets_[static_cast<std::size_t>(set)].a = digest(arena_.a(set));
+  if (set != last_) {
+    other_ = last_;
+    last_ = set;
+  }
+}
+
+void Stage::fill_c(int set, Fill fill, std::uint64_t seed) {
+  Placed& placed = sets_[static_cast<std::size_t>(set)];
+  const Strided c = view_c(arena_, set, owner_);
+  if (fill == Fill::nan) {
+    fill_nan(c);
+    placed.before = get(c);
+  } else {
+    placed.before =
+        fill == Fill::even ? even_c(arena_.problem(), seed) : plausible_c(arena_.problem(), seed);
+    put(c, placed.before);
+  }
+  accept_c(set);
+}
+
+void Stage::fill_baseline_c(int set, std::span<const std::byte> packed) {
+  put(view_c(arena_, set, Owner::baseline), packed);
+}
+
+void Stage::accept_c(int set) {
+  sets_[static_cast<std::size_t>(set)].c = digest(arena_.c(set, owner_));
+}
+
+std::span<const std::byte> Stage::before(int set) const {
+  return sets_[static_cast<std::size_t>(set)].before;
+}
+
+Finding Stage::surroundings_intact(int set) const {
+  if (auto broken = arena_.broken_guard(set)) {
+    return {Outcome::out_of_bounds, "guards", fmt::format("operand set {}: {}", set, *broken)};
+  }
+  const Placed& placed = sets_[static_cast<std::size_t>(set)];
+  const auto changed = [&](const char* name) {
+    return Finding{
+        Outcome::cheat, "inputs-unchanged",
+        fmt::format("{} of operand set {} is not what it was before the call", name, set)};
+  };
+  if (!placed.a.empty() && digest(arena_.a(set)) != placed.a) return changed("A");
+  if (!placed.b.empty() && digest(arena_.b(set)) != placed.b) return changed("B");
+  return {};
+}
+
+Finding Stage::intact(int called) const {
+  for (const int set : std::set<int>{called, last_, other_}) {
+    if (Finding finding = surroundings_intact(set); !finding.ok()) return finding;
+    const Placed& placed = sets_[static_cast<std::size_t>(set)];
+    if (set == called || placed.c.empty() || digest(arena_.c(set, owner_)) == placed.c) continue;
+    return {Outcome::cheat, "other-sets",
+            fmt::format("a call on operand set {} wrote to C of set {}", called, set)};
+  }
+  return {};
+}
+
+Finding Stage::all_intact() const {
+  for (int set = 0; set < static_cast<int>(sets_.size()); ++set) {
+    if (Finding finding = surroundings_intact(set); !finding.ok()) return finding;
+  }
+  return {};
+}
+
+}  // namespace tilewright
