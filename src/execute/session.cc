@@ -134,10 +134,10 @@ Finding Session::State::lost(std::string_view who) {
   } else if (ending.killed) {
     why = {Outcome::cheat, "protocol", fmt::format("the socket was closed during {}", who)};
   } else if (WIFSIGNALED(ending.status) && WTERMSIG(ending.status) == SIGSYS) {
-    // The handler could not run, because signals were blocked; the C library blocks them round the
-    // start of a thread or process, so in practice it is that.
+    // The handler could not run: signals were blocked, as the C library has them round the start of
+    // a thread or process, or the number belonged to another ABI.
     why = {Outcome::cheat, "forbidden-syscall",
-           fmt::format("clone, or another with signals blocked, during {}", who)};
+           fmt::format("clone with signals blocked, or a foreign ABI's call, during {}", who)};
   } else if (WIFSIGNALED(ending.status)) {
     why.rule = "signal:" + signal_name(WTERMSIG(ending.status));
     why.detail = fmt::format("{} during {}", strsignal(WTERMSIG(ending.status)), who);

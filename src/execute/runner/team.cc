@@ -75,17 +75,13 @@ void Signal::set(std::uint32_t value) {
 
 void Signal::wait_while(std::uint32_t old, bool crowded) {
   constexpr int kLooksPerClock = 64;
-  const std::int64_t deadline = now_nanoseconds() + kSpinNanoseconds;
+  const std::int64_t deadline = crowded ? 0 : now_nanoseconds() + kSpinNanoseconds;
   do {
     for (int look = 0; look < kLooksPerClock; ++look) {
       if (value_.load(std::memory_order_acquire) != old) return;
-      if (crowded) {
-        sched_yield();
-      } else {
-        relax();
-      }
+      relax();
     }
-  } while (now_nanoseconds() < deadline);
+  } while (!crowded && now_nanoseconds() < deadline);
   sleepers_.fetch_add(1, std::memory_order_seq_cst);
   while (value_.load(std::memory_order_seq_cst) == old) futex(value_, FUTEX_WAIT, old);
   sleepers_.fetch_sub(1, std::memory_order_seq_cst);

@@ -23,8 +23,8 @@ class alignas(64) Signal {
   [[nodiscard]] std::uint32_t load() const { return value_.load(std::memory_order_acquire); }
   // Changes the value and wakes whoever sleeps on it.
   void set(std::uint32_t value);
-  // Returns once the value differs from `old`. `crowded`: more threads than CPUs, so spinning
-  // yields.
+  // Returns once the value differs from `old`. `crowded`: more threads than CPUs, so the one that
+  // is waited for may need this CPU: sleep almost at once.
   void wait_while(std::uint32_t old, bool crowded);
 
  private:
