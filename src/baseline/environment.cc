@@ -30,6 +30,9 @@ constexpr std::array kSettings = {
     Setting{"OMP_PROC_BIND", "false"},         // PoolScope pins, so that all libraries agree
 };
 
+// The mark of a process that was started with all this: there is nothing left to find out.
+constexpr Setting kMark = {"TILEWRIGHT_BASELINE_ENVIRONMENT", "1"};
+
 struct CoreTypes {
   const char* feature;  // of the device
   const char* vendor;   // prefix of Device::silicon; "" fits all
@@ -135,7 +138,7 @@ std::string wrong_core_type(std::string_view core_type, const Device& device) {
 }
 
 std::vector<std::string> baseline_environment(const Device& device) {
-  std::vector<std::string> result;
+  std::vector<std::string> result = {fmt::format("{}={}", kMark.key, kMark.value)};
   for (const Setting& setting : kSettings) {
     result.push_back(fmt::format("{}={}", setting.key, setting.value));
   }
@@ -160,8 +163,7 @@ std::vector<std::string> baseline_environment(const Device& device) {
 }
 
 void apply_baseline_environment(const Device& device) {
-  // The marker of a process that was started with them: then there is nothing left to find out.
-  if (variable(kSettings[0].key) == kSettings[0].value) return;
+  if (variable(kMark.key) == kMark.value) return;
   for (const std::string& entry : baseline_environment(device)) {
     const auto equals = entry.find('=');
     setenv(entry.substr(0, equals).c_str(), entry.substr(equals + 1).c_str(), 0);

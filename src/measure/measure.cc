@@ -11,8 +11,6 @@
 #include <array>
 #include <chrono>
 #include <cmath>
-#include <set>
-#include <thread>
 
 namespace tilewright {
 namespace {
@@ -24,13 +22,12 @@ constexpr int kMostOfflineSets = 16;
 constexpr std::int64_t kPrivateCaches = 4;  // times what the cores hold for themselves
 constexpr std::int64_t kSharedCaches = 2;   // times the last level
 
-// One burst of a slot on its own: a request of its own, so that the pause before it is ours.
+// One burst in a request of its own, so that our clock judges it alone.
 struct Asked {
   Finding finding;
   BurstResult result;
 };
-Asked ask(const World& world, const Burst& burst, double settle) {
-  world.pause(settle);
+Asked ask(const World& world, const Burst& burst) {
   const TimingReply reply = world.time({burst});
   return {reply.finding, reduce(reply)};
 }
@@ -39,7 +36,6 @@ Asked ask(const World& world, const Burst& burst, double settle) {
 Finding calibrate(const World& world, const std::vector<Slot>& slots, const MeasureOptions& options,
                   std::vector<int>& calls) {
   calls.assign(slots.size(), 1);
-  std::vector<double> of_column(slots.size(), 0);
   for (std::size_t i = 0; i < slots.size(); ++i) {
     if (slots[i].self) {  // the pair must have equal bursts
       calls[i] = calls[0];
@@ -47,13 +43,14 @@ Finding calibrate(const World& world, const std::vector<Slot>& slots, const Meas
     }
     Burst burst;
     burst.contestant = slots[i].contestant;
-    Asked first = ask(world, burst, options.settle_seconds);
-    if (!first.finding.ok()) return first.finding;
+    burst.settle_seconds = options.settle_seconds;
+    Asked first = ask(world, burst);
+    if (!first.finding.ok()) return std::move(first.finding);
     double seconds = first.result.seconds;
     if (seconds < options.burst_seconds) {
       burst.calls = kCalibrationCalls;
-      const Asked more = ask(world, burst, 0);
-      if (!more.finding.ok()) return more.finding;
+      Asked more = ask(world, burst);
+      if (!more.finding.ok()) return std::move(more.finding);
       seconds = std::min(seconds, more.result.seconds);
     }
     calls[i] = calls_for(seconds, options);
@@ -61,10 +58,14 @@ Finding calibrate(const World& world, const std::vector<Slot>& slots, const Meas
   return {};
 }
 
-void visit(std::set<int>& visited, const Burst& burst, int sets) {
-  for (int i = 0; i < std::min(burst.calls, sets); ++i) {
-    visited.insert((burst.first_set + i) % sets);
+// Where the candidate has written, uncounted calls included.
+std::vector<int> visited_sets(const std::vector<Burst>& plan, int sets) {
+  std::vector<int> visited;
+  const auto calls = calls_per_set(plan, kCandidate, sets);
+  for (std::size_t i = 0; i < calls.size(); ++i) {
+    if (calls[i] > 0) visited.push_back(static_cast<int>(i));
   }
+  return visited;
 }
 
 }  // namespace
@@ -107,16 +108,16 @@ Timing measure_in(const World& world, int sets, const std::vector<std::string>& 
       if (Finding finding = world.reprepare(); !finding.ok()) return ended(std::move(finding));
     }
     Round round(slots.size());
-    std::set<int> visited;
+    std::vector<Burst> plan;
     for (const PlannedBurst& planned : plan_round(slots, calls, i, sets, next_set, options)) {
-      Asked asked = ask(world, planned.burst, options.settle_seconds);
+      Asked asked = ask(world, planned.burst);
       if (!asked.finding.ok()) return ended(std::move(asked.finding));
       const auto slot = static_cast<std::size_t>(planned.slot);
       round[slot] = asked.result;
-      if (slots[slot].column == 0) visit(visited, planned.burst, sets);
+      plan.push_back(planned.burst);
     }
     if (checks.after_round) {
-      Finding finding = checks.after_round({visited.begin(), visited.end()});
+      Finding finding = checks.after_round(visited_sets(plan, sets));
       if (!finding.ok()) return ended(std::move(finding));
     }
     rounds.push_back(std::move(round));
@@ -135,7 +136,6 @@ Timing measure(Session& session, const Arena& arena, const std::vector<std::stri
   const World world{
       .time = [&](const std::vector<Burst>& plan) { return session.time(plan); },
       .reprepare = [&] { return baselines.empty() ? Finding{} : session.reprepare(); },
-      .pause = [](double seconds) { std::this_thread::sleep_for(Seconds(seconds)); },
       .now = [] { return Seconds(Clock::now().time_since_epoch()).count(); },
   };
   return measure_in(world, arena.layout().sets, baselines, options, checks);

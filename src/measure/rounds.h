@@ -12,6 +12,8 @@
 
 namespace tilewright {
 
+inline constexpr const char* kCandidate = "candidate";  // its name in a Burst
+
 // One place in a round. The candidate has two when it is also timed against itself.
 struct Slot {
   std::string contestant;
@@ -38,9 +40,10 @@ struct PlannedBurst {
 // What one burst of one slot gave.
 struct BurstResult {
   double seconds = 0;         // per call: the mean over a burst, the median over single calls
+  double counted = 0;         // all counted calls together
   std::int64_t switches = 0;  // involuntary context switches
   double wall = 0;            // the request, by our clock
-  double claimed = 0;         // calls and gaps, by the runner's
+  double claimed = 0;         // calls, gaps and the pause, by the runner's
 };
 [[nodiscard]] BurstResult reduce(const TimingReply& reply);
 
@@ -67,7 +70,6 @@ using Round = std::vector<BurstResult>;  // by slot
 struct World {
   std::function<TimingReply(const std::vector<Burst>& plan)> time;
   std::function<Finding()> reprepare;
-  std::function<void(double seconds)> pause;
   std::function<double()> now;
 };
 [[nodiscard]] Timing measure_in(const World& world, int sets,

@@ -51,7 +51,7 @@ class Variables {
 };
 
 const Values kClean = {
-    {"OPENBLAS_CORETYPE", {}}, {"OPENBLAS_L2_SIZE", {}}, {"OPENBLAS_THREAD_TIMEOUT", {}}};
+    {"OPENBLAS_CORETYPE", {}}, {"OPENBLAS_L2_SIZE", {}}, {"TILEWRIGHT_BASELINE_ENVIRONMENT", {}}};
 
 bool has_openblas() {
   return look_at_openblas().found;

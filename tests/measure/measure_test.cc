@@ -30,7 +30,6 @@ struct Machine {
   double now = 0;
   int requests = 0, prepared = 0;
   std::vector<Burst> seen;
-  std::vector<double> pauses;
   Rng rng{9};
 
   World world() {
@@ -40,11 +39,6 @@ struct Machine {
             [this] {
               ++prepared;
               return Finding{};
-            },
-        .pause =
-            [this](double s) {
-              pauses.push_back(s);
-              now += s;
             },
         .now = [this] { return now; },
     };
@@ -62,6 +56,9 @@ struct Machine {
     for (std::size_t i = 0; i < plan.size(); ++i) {
       const Burst& burst = plan[i];
       seen.push_back(burst);
+      const double idle = burst.settle_seconds;
+      reply.claimed_seconds += idle;
+      reply.wall_seconds += idle;
       const bool candidate = burst.contestant == "candidate";
       const double fraction = candidate ? claimed_fraction : 1;
       const int samples = burst.each ? burst.calls : 1;
@@ -113,6 +110,7 @@ TEST(Measure, BurstsLastAboutAsLongAsAskedAndOthersSettleBefore) {
   EXPECT_TRUE(measure_in(machine.world(), 4, kBaselines, options, {}).finding.ok());
   for (std::size_t i = 6; i < machine.seen.size(); ++i) {  // after calibration
     const Burst& burst = machine.seen[i];
+    EXPECT_EQ(burst.settle_seconds, options.settle_seconds);
     const double length = burst.calls * machine.seconds[burst.contestant];
     if (burst.contestant == "openblas") {
       EXPECT_EQ(burst.calls, 1);
@@ -120,8 +118,6 @@ TEST(Measure, BurstsLastAboutAsLongAsAskedAndOthersSettleBefore) {
       EXPECT_NEAR(length, options.burst_seconds, 0.1 * options.burst_seconds);
     }
   }
-  const auto settled = std::ranges::count(machine.pauses, options.settle_seconds);
-  EXPECT_GE(settled, 7 * 4);
 }
 
 TEST(Measure, ABusyStretchCostsRoundsNotTheVerdict) {
@@ -196,11 +192,12 @@ TEST(Measure, VisitedSetsAreTheCandidatesAlone) {
   TimedChecks checks;
   int round = 0;
   checks.after_round = [&](const std::vector<int>& sets) {
-    EXPECT_EQ(sets.size(), 2U);  // the candidate and its self pair
     std::set<int> expected;
     const std::size_t first = 2 + static_cast<std::size_t>(round++) * 3;
     for (std::size_t i = first; i < first + 3; ++i) {
-      if (machine.seen[i].contestant == "candidate") expected.insert(machine.seen[i].first_set);
+      if (machine.seen[i].contestant != "candidate") continue;
+      expected.insert(machine.seen[i].first_set);
+      expected.insert((machine.seen[i].first_set + 15) % 16);  // the uncounted call
     }
     EXPECT_EQ(std::set<int>(sets.begin(), sets.end()), expected);
     return Finding{};

@@ -33,6 +33,7 @@ std::vector<Round> quiet_rounds(const std::vector<double>& seconds, int count, d
     for (const double s : seconds) {
       BurstResult burst;
       burst.seconds = s * std::abs(drift) * (1 + noise * rng.normal());
+      burst.counted = 0.018;
       burst.claimed = 0.02;
       burst.wall = 0.0202;
       burst.switches = 1;
@@ -149,9 +150,10 @@ TEST(Reduce, OneBurstOrTheMedianOfSingleCalls) {
   reply.samples = {{"x", 0, 0.004, 5, 2}};
   EXPECT_DOUBLE_EQ(reduce(reply).seconds, 0.004);
   EXPECT_EQ(reduce(reply).switches, 2);
-  reply.samples = {{"x", 0, 3, 1, 1}, {"x", 0, 100, 1, 2}, {"x", 0, 2, 1, 0}};
+  EXPECT_DOUBLE_EQ(reduce(reply).counted, 0.02);
+  reply.samples = {{"x", 0, 3, 1, 4}, {"x", 0, 100, 1, 4}, {"x", 0, 2, 1, 4}};
   EXPECT_DOUBLE_EQ(reduce(reply).seconds, 3);
-  EXPECT_EQ(reduce(reply).switches, 3);
+  EXPECT_EQ(reduce(reply).switches, 4);  // each carries those of the whole burst
   reply.samples.clear();
   EXPECT_EQ(reduce(reply).seconds, 0);
 }
@@ -211,7 +213,7 @@ TEST(Clock, AnHonestOneAgrees) {
   // A loaded machine delays every request alike.
   auto rounds = quiet_rounds({1e-5, 2e-5, 3e-5, 1e-5}, 7);
   for (Round& round : rounds) {
-    for (BurstResult& burst : round) burst.claimed = 0.0006, burst.wall = 0.006;
+    for (BurstResult& burst : round) burst.counted = burst.claimed = 0.0006, burst.wall = 0.006;
   }
   EXPECT_TRUE(check_clock(slots, rounds).ok());
 }
@@ -221,7 +223,8 @@ TEST(Clock, ACandidateThatClaimsATenthIsFoundWithAndWithoutBaselines) {
     const auto slots = slots_for(baselines, true);
     auto rounds = quiet_rounds(std::vector<double>(slots.size(), 1e-3), 7);
     for (Round& round : rounds) {
-      round.front().claimed = round.back().claimed = 0.002;
+      round.front().counted = round.back().counted = 0.0018;
+      round.front().claimed = round.back().claimed = 0.0038;  // the pause is true
       round.front().seconds = round.back().seconds = 1e-4;
     }
     const Finding finding = check_clock(slots, rounds);
