@@ -15,7 +15,7 @@ namespace tilewright {
 namespace {
 
 constexpr double kHertz = 2.5e9;  // only the ranking matters
-constexpr double kFmaPorts = 2, kLoadPorts = 2;
+constexpr double kConvertRate = 1, kLoadPorts = 2;
 constexpr double kFmaLatency = 4;           // cycles until a sum may be used again
 constexpr double kLoopOverhead = 1.5;       // cycles per loop turn
 constexpr double kCallCycles = 60;          // entering a tile function
@@ -34,14 +34,16 @@ struct Shape {
 struct Machine {
   double width;       // lanes
   double bf16_pairs;  // multiply-adds per lane and instruction
+  double rate;        // such instructions per cycle
 };
 
 Machine machine_of(const Program& p) {
   const std::string_view isa = p.word("isa");
-  if (isa == "avx512bf16") return {16, 2};
-  if (isa == "avx512") return {16, 1};
-  if (isa == "avx2") return {8, 1};
-  return {1, 1};
+  // vdpbf16ps was measured at a quarter of the FMA rate, half its FLOP (lab notebook, 2026-11-29).
+  if (isa == "avx512bf16") return {16, 2, 0.5};
+  if (isa == "avx512") return {16, 1, 2};
+  if (isa == "avx2") return {8, 1, 2};
+  return {1, 1, 2};
 }
 
 // What the busiest thread computes, tiles being indivisible.
@@ -82,7 +84,7 @@ double tile_step_cycles(const Program& p, const Problem& problem, const Machine&
   // vcvtph2ps and the shifts of bf16 take an arithmetic port each.
   const double converts =
       (half_b ? columns : 0) + (half_a && dot ? mr : 0) + (half_a && !dot ? mr : 0);
-  const double arithmetic = (mr * columns + converts) / kFmaPorts;
+  const double arithmetic = mr * columns / machine.rate + converts / kConvertRate;
   const double loads = (columns + mr) / kLoadPorts;
   // A sum may be added to again only after the latency, however few sums there are.
   const double latency = kFmaLatency;
@@ -117,7 +119,8 @@ double estimate_seconds(const Program& p, const Problem& problem, const Device& 
   const double steps = ceil_div(s.k, lanes_of_k);
   const double k_blocks = ceil_div(s.k, kc);
 
-  double cycles = tiles * steps * tile_step_cycles(p, problem, machine);
+  const double arithmetic = tiles * steps * tile_step_cycles(p, problem, machine);
+  double cycles = arithmetic;
   // Entering tiles, and their sums' trips through the cache; a dot tile adds its lanes one by one.
   const double trip = dot ? mr * nr * 8 : 2 * mr * nr / machine.width;
   cycles += tiles * k_blocks * (kCallCycles + trip);
@@ -131,11 +134,13 @@ double estimate_seconds(const Program& p, const Problem& problem, const Device& 
     cycles += s.k * s.n / machine.width * per_register;
     cycles += s.m * s.k / machine.width * 1.5 * ceil_div(s.n, nc);
     cycles += b_bytes / kMemoryBytesPerCycle;
-    // Each panel of B passes for every block of rows; each block of A for every panel.
-    cycles +=
-        traffic_cycles(s.k * s.n * b_element * ceil_div(s.m, mr), kc * nr * b_element, device);
-    cycles += traffic_cycles(s.m * s.k * 4 * ceil_div(s.n, nr), mr * kc * 4 + kc * nr * b_element,
-                             device);
+    // Each panel of B passes for every block of rows, each block of A for every panel; the loads of
+    // one tile overlap with the arithmetic of another.
+    const double traffic =
+        traffic_cycles(s.k * s.n * b_element * ceil_div(s.m, mr), kc * nr * b_element, device) +
+        traffic_cycles(s.m * s.k * 4 * ceil_div(s.n, nr), mr * kc * 4 + kc * nr * b_element,
+                       device);
+    cycles += std::max(0.0, traffic - arithmetic);
     if (mc * kc * 4 > 0.6 * static_cast<double>(device.l2_bytes)) {
       cycles += s.m * s.k * 4 * ceil_div(s.n, nr) / kMemoryBytesPerCycle * 0.3;
     }
@@ -147,6 +152,11 @@ double estimate_seconds(const Program& p, const Problem& problem, const Device& 
     cycles += traffic_cycles(b_bytes * (passes - 1), reuse, device);
     if (p.word("packa") == "f32") cycles += s.m * s.k / machine.width * 1.5;
     cycles += traffic_cycles(s.m * s.k * 4 * ceil_div(s.n, nr), s.m * s.k * 4, device) * 0.5;
+    // With long slices of k each step jumps to another row of B, which the hardware prefetcher does
+    // not follow: kc=0 was measured 1.7 to 2 times slower than kc=16 at M=8.
+    if (!dot && b_bytes > static_cast<double>(device.l1d_bytes)) {
+      cycles *= 1 + 0.8 * std::min(1.0, std::log2(std::max(kc / 16, 1.0)) / 6);
+    }
     const bool prefetches = p.number("prefetch") > 0 || p.number("prefetch_bytes") > 0;
     if (!prefetches && b_bytes > static_cast<double>(device.l2_bytes)) cycles *= 1.1;
   }

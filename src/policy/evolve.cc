@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Evolution: the first proposals come from the cost model, later ones are children of the fastest
-// programs seen so far. Tuned programs of other shapes, where history has them, are tried early:
-// nearest-shape transfer is a cheap and strong start.
+// Evolution: children of the fastest programs seen so far. It starts from the winners of the
+// nearest shapes that history holds (transfer is a cheap and strong start), from expert programs,
+// and from the cost model's best of each kind.
+#include "policy/experts.h"
 #include "policy/ranking.h"
 
 #include <algorithm>
@@ -12,7 +13,7 @@
 namespace tilewright {
 namespace {
 
-constexpr std::size_t kSeeds = 8;      // from the cost model, before any child
+constexpr std::size_t kSeeds = 4;      // from the cost model, before any child
 constexpr int kSeedDistance = 3;       // decisions in which two seeds differ at least
 constexpr double kWorthTrying = 3;     // a kind estimated this much slower than the best is left
 constexpr std::size_t kElite = 8;      // parents
@@ -63,7 +64,10 @@ class EvolvePolicy final : public Policy {
       : context_(std::move(context)),
         spaces_(legal_spaces(context_.problem, context_.device)),
         rng_(context_.seed, 1) {
-    collect_transfers();
+    starts_ = transfers();
+    const auto after_first = static_cast<std::ptrdiff_t>(std::min<std::size_t>(2, starts_.size()));
+    std::vector<Program> experts = expert_programs(spaces_, context_);
+    starts_.insert(starts_.begin() + after_first, experts.begin(), experts.end());
   }
 
   std::vector<Program> propose(std::size_t count) override {
@@ -92,7 +96,8 @@ class EvolvePolicy final : public Policy {
   [[nodiscard]] std::string_view name() const override { return "evolve"; }
 
  private:
-  void collect_transfers() {
+  // Winners of the nearest shapes, nearest first.
+  [[nodiscard]] std::vector<Program> transfers() const {
     struct Near {
       double distance, speedup;
       Program program;
@@ -109,15 +114,16 @@ class EvolvePolicy final : public Policy {
     std::ranges::stable_sort(near, [](const Near& a, const Near& b) {
       return a.distance != b.distance ? a.distance < b.distance : a.speedup > b.speedup;
     });
-    for (Near& n : near) {
-      if (transfers_.size() < kTransfers) transfers_.push_back(std::move(n.program));
+    std::vector<Program> out;
+    for (std::size_t i = 0; i < near.size() && i < kTransfers; ++i) {
+      out.push_back(std::move(near[i].program));
     }
+    return out;
   }
 
   std::optional<Program> next() {
-    while (!transfers_.empty()) {
-      Program program = std::move(transfers_.front());
-      transfers_.erase(transfers_.begin());
+    while (next_start_ < starts_.size()) {
+      Program program = starts_[next_start_++];
       if (seen_.add(program)) return program;
     }
     if (seeds_.size() < kSeeds || elite_.empty()) {
@@ -216,7 +222,8 @@ class EvolvePolicy final : public Policy {
   std::vector<Space> spaces_;
   Rng rng_;
   Seen seen_;
-  std::vector<Program> transfers_;
+  std::vector<Program> starts_;  // transfers and experts
+  std::size_t next_start_ = 0;
   std::vector<std::pair<double, Program>> elite_;  // best first
   std::vector<Program> seeds_;
   std::map<std::string, int> kinds_;  // seeds per kind

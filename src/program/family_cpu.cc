@@ -69,15 +69,16 @@ std::vector<Decision> decisions() {
        {{"threads", {"2", "4", "6", "8", "12", "16", "24", "32", "48", "64"}}},
        "what the team divides; k adds f32 partials after a barrier"},
       {"mr",
-       {"1", "2", "3", "4", "5", "6", "7", "8", "9", "10", "12", "13", "14", "16"},
+       {"1", "2", "3", "4", "5", "6", "7", "8", "9", "10", "11", "12", "13", "14", "16"},
        {},
        "rows of the register tile"},
       {"nr",
-       {"1", "2", "4", "6", "8", "16", "24", "32", "48", "64", "96", "128", "160", "192"},
+       {"1", "2", "4", "6", "8", "16", "24", "32", "48", "64", "80", "96", "128", "160", "192",
+        "256"},
        {},
        "columns of the register tile"},
       {"kc",
-       {"0", "32", "64", "128", "192", "256", "384", "512", "768", "1024"},
+       {"0", "16", "32", "64", "128", "192", "256", "384", "512", "768", "1024"},
        {{"form", {"direct", "blocked"}}},
        "block of k (0: all of k)"},
       {"mc",
@@ -85,7 +86,7 @@ std::vector<Decision> decisions() {
        {{"form", {"blocked"}}},
        "block of rows packed at a time (0: all)"},
       {"nc",
-       {"0", "192", "384", "768", "1536", "3072"},
+       {"0", "32", "48", "64", "128", "192", "256", "384", "512", "768", "1536", "3072"},
        {{"form", {"direct", "blocked"}}},
        "block of columns (0: all)"},
       {"packa",
@@ -98,9 +99,9 @@ std::vector<Decision> decisions() {
        "a packed panel of B: widened, as stored, or pairs along k for vdpbf16ps"},
       {"unroll", {"1", "2", "4", "8"}, {}, "steps of k (dot: registers of k) per loop turn"},
       {"prefetch",
-       {"0", "2", "4", "8", "16", "32"},
+       {"0", "2", "4", "8", "16"},
        {{"form", {"direct", "blocked"}}},
-       "steps of k that B is prefetched ahead (0: not)"},
+       "how far B is prefetched: steps of k, in direct with kc > 0 tiles along the row (0: not)"},
       {"prefetch_bytes",
        {"0", "256", "512", "1024", "2048"},
        {{"form", {"dot"}}},
@@ -228,9 +229,11 @@ std::vector<Rule> rules() {
                p.in == ElementType::bf16 && !c.is("isa", "avx512bf16") && isa.width > 1 ? 2 : 1;
            need = mr * nr + mr * group + group;
          } else {
-           // Sums and a row of B; broadcasts of A are memory operands or share one register.
+           // Sums, a row of B (one register of it at a time if it is used once), a broadcast of A;
+           // widening bf16 in the tile takes one register more.
            const std::int64_t row = nr / isa.width;
-           need = mr * row + row + 1;
+           need = mr * row + (mr == 1 ? 1 : row) + 1;
+           if (c.is("form", "direct") && p.in == ElementType::bf16 && isa.width > 1) ++need;
          }
          if (need <= isa.registers) return std::nullopt;
          return fmt::format("mr={} nr={} needs {} registers of {}", mr, nr, need, isa.registers);

@@ -15,6 +15,8 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
+#include <utility>
 #include <vector>
 
 namespace tilewright {
@@ -42,6 +44,11 @@ class Space {
   struct State;
   std::unique_ptr<State> state_;
 };
+
+// The legal program that comes nearest to the wishes (key, value), taken in order; decisions
+// without a wish get the middle of what is legal. Nothing if the space is empty.
+[[nodiscard]] std::optional<Program> nearest_legal(
+    const Space& space, const std::vector<std::pair<std::string_view, std::string_view>>& wishes);
 
 // Local moves. All results are legal; none equals `program`.
 // Programs that differ in exactly one decision (and in what exists because of it).

@@ -42,6 +42,19 @@ std::vector<std::size_t> decided(const Program& program) {
 
 }  // namespace
 
+std::optional<Program> nearest_legal(
+    const Space& space, const std::vector<std::pair<std::string_view, std::string_view>>& wishes) {
+  return build(space, [&](std::size_t i, const std::vector<Choice>&) {
+    const Decision& decision = space.family().decisions[i];
+    for (const auto& [key, value] : wishes) {
+      if (key != decision.key) continue;
+      const auto at = std::ranges::find(decision.values, value);
+      if (at != decision.values.end()) return static_cast<Choice>(at - decision.values.begin());
+    }
+    return kOpen;
+  });
+}
+
 std::vector<Program> neighbours(const Space& space, const Program& program) {
   std::vector<Program> out;
   for (const std::size_t moved : decided(program)) {

@@ -145,10 +145,9 @@ TEST(Generate, WorkspaceExpressionsAgreeWithTheHeaders) {
         ASSERT_TRUE(source.has_value()) << source.error().message;
         const auto bytes = workspace_bytes(source->launch, problem);
         ASSERT_TRUE(bytes.has_value()) << source->launch.workspace << bytes.error().message;
-        EXPECT_EQ(*bytes, header_bytes(program, problem))
-            << program.text() << "\n"
-            << source->launch.workspace << "\n"
-            << to_text(problem);
+        EXPECT_EQ(*bytes, header_bytes(program, problem)) << program.text() << "\n"
+                                                          << source->launch.workspace << "\n"
+                                                          << to_text(problem);
         ++checked;
       }
     }

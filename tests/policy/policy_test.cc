@@ -133,6 +133,47 @@ TEST(Analytic, ProposesInTheOrderOfTheModel) {
   }
 }
 
+// Pairs whose order was measured (docs/lab-notebook.md, 2026-11-29): the first is faster.
+struct Pair {
+  const char *problem, *faster, *slower;
+};
+constexpr Pair kPairs[] = {
+    {"1024x1024x1024 f16 acc=f32 nn",
+     "cpu isa=avx512 form=blocked threads=2 split=n mr=6 nr=64 kc=256 mc=48 nc=512 packb=f32 "
+     "unroll=2 prefetch=0 order=nm sizes=runtime",
+     "cpu isa=avx512 form=blocked threads=2 split=n mr=6 nr=64 kc=256 mc=48 nc=512 packb=half "
+     "unroll=2 prefetch=0 order=nm sizes=runtime"},
+    {"1024x1024x1024 bf16 acc=f32 nn",
+     "cpu isa=avx512 form=blocked threads=2 split=n mr=6 nr=64 kc=256 mc=48 nc=512 packb=f32 "
+     "unroll=2 prefetch=0 order=nm sizes=runtime",
+     "cpu isa=avx512bf16 form=blocked threads=2 split=n mr=6 nr=64 kc=256 mc=48 nc=512 packb=pair "
+     "unroll=2 prefetch=0 order=nm sizes=runtime"},
+    {"8x1024x3584 bf16 acc=f32 nn",
+     "cpu isa=avx512 form=direct threads=2 split=n mr=8 nr=32 kc=16 nc=0 packa=f32 unroll=2 "
+     "prefetch=8 order=nm sizes=runtime",
+     "cpu isa=avx512 form=direct threads=2 split=n mr=8 nr=32 kc=0 nc=0 packa=f32 unroll=2 "
+     "prefetch=8 order=nm sizes=runtime"},
+    {"128x1536x1024 f16 acc=f32 nn",
+     "cpu isa=avx512 form=blocked threads=2 split=n mr=6 nr=32 kc=256 mc=48 nc=512 packb=f32 "
+     "unroll=2 prefetch=0 order=nm sizes=runtime",
+     "cpu isa=avx2 form=blocked threads=2 split=n mr=4 nr=24 kc=256 mc=48 nc=384 packb=f32 "
+     "unroll=2 prefetch=0 order=nm sizes=runtime"},
+};
+
+TEST(CostModel, RanksMeasuredPairs) {
+  const Device device = avx512_device(2);
+  for (const Pair& pair : kPairs) {
+    const Problem problem = parse_problem(pair.problem).value();
+    const Program faster = parse_program(pair.faster).value();
+    const Program slower = parse_program(pair.slower).value();
+    ASSERT_TRUE(is_legal(faster, problem, device)) << pair.faster;
+    ASSERT_TRUE(is_legal(slower, problem, device)) << pair.slower;
+    EXPECT_LT(estimate_seconds(faster, problem, device), estimate_seconds(slower, problem, device))
+        << pair.problem << "\n"
+        << pair.slower;
+  }
+}
+
 TEST(Evolve, TriesTheWinnersOfNearShapesFirst) {
   PolicyContext context = context_for("8x1536x1024 bf16 acc=f32 nn");
   PolicyContext near = context_for("8x1536x2048 bf16 acc=f32 nn", 5);
