@@ -139,7 +139,9 @@ Status ElfFile::read_dynamic() {
     // The loader takes the table from memory and reads to DT_NULL, whatever the stated size.
     for (std::uint64_t i = 0;; ++i) {
       const auto bytes = at(segment.address + i * sizeof(Elf64_Dyn), sizeof(Elf64_Dyn));
-      if (!bytes || i >= kMostDynamic) return refused("a dynamic table without an end");
+      // Nor does the linker write beyond the size, which is where relocations are looked for.
+      if (!bytes || i >= kMostDynamic || (i + 1) * sizeof(Elf64_Dyn) > segment.memory_size)
+        return refused("a dynamic table without an end");
       const auto entry = *read_as<Elf64_Dyn>(*bytes, 0);
       if (entry.d_tag == DT_NULL) break;
       // Of two tables with one tag the loader takes the last. No linker writes two, so whoever

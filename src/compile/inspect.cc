@@ -23,6 +23,7 @@ constexpr std::array<std::string_view, 4> kAllowedImports = {"memcpy", "memmove"
                                                              "memcmp"};
 constexpr std::size_t kMostNames = 6;  // in one piece of evidence
 constexpr std::uint64_t kPage = 4096;
+constexpr std::int64_t kRelr = 36;  // DT_RELR: newer than some elf.h; needs a newer loader, too
 
 std::string list(const std::vector<std::string>& names) {
   const std::size_t shown = std::min(names.size(), kMostNames);
@@ -88,27 +89,31 @@ std::string writable_state(const ElfFile& file) {
   return list(found);
 }
 
-// Code that the loader runs: initialisers and the resolvers of indirect functions.
+// Code that the loader runs: initialisers and the resolvers of indirect functions. That an entry is
+// there is enough, whatever its value: a relocation could fill it in.
 std::string constructor(const ElfFile& file) {
   struct Hook {
     std::int64_t tag;
     std::string_view name;
   };
-  constexpr std::array<Hook, 5> kHooks = {{{DT_INIT, "_init"},
+  constexpr std::array<Hook, 8> kHooks = {{{DT_INIT, "_init"},
                                            {DT_FINI, "_fini"},
+                                           {DT_INIT_ARRAY, "initialisers"},
                                            {DT_INIT_ARRAYSZ, "initialisers"},
+                                           {DT_FINI_ARRAY, "finalisers"},
                                            {DT_FINI_ARRAYSZ, "finalisers"},
+                                           {DT_PREINIT_ARRAY, "early initialisers"},
                                            {DT_PREINIT_ARRAYSZ, "early initialisers"}}};
-  std::vector<std::string> found;
+  std::set<std::string> found;
   for (const auto& hook : kHooks) {
-    if (file.dynamic(hook.tag).value_or(0) != 0) found.emplace_back(hook.name);
+    if (file.dynamic(hook.tag)) found.emplace(hook.name);
   }
   for (const auto& symbol : file.symbols(SHT_DYNSYM)) {
-    if (symbol.type == STT_GNU_IFUNC) {
-      found.push_back("the indirect function " + printable(symbol.name));
-    }
+    if (symbol.type == STT_GNU_IFUNC) found.insert("indirect function " + printable(symbol.name));
   }
-  return found.empty() ? "" : "runs code when it is loaded or unloaded: " + list(found);
+  return found.empty()
+             ? ""
+             : "runs code when it is loaded or unloaded: " + list({found.begin(), found.end()});
 }
 
 struct RelocationTable {
@@ -117,15 +122,27 @@ struct RelocationTable {
 constexpr std::array<RelocationTable, 2> kRelocationTables = {
     {{DT_RELA, DT_RELASZ}, {DT_JMPREL, DT_PLTRELSZ}}};
 
-// Calls `visit(relocation)` for each relocation; false if a table is not where the file says.
+// Whether the loader finds `address` in memory that relocations cannot have changed.
+bool is_constant(const ElfFile& file, std::uint64_t address) {
+  return std::any_of(file.segments().begin(), file.segments().end(), [&](const ElfSegment& s) {
+    return s.type == PT_LOAD && (s.flags & PF_W) == 0 && address >= s.address &&
+           address - s.address < s.memory_size;
+  });
+}
+
+// Calls `visit(relocation)` for each relocation; false if there are others that we cannot see as
+// the loader will: in another form, or in a table that earlier relocations may rewrite.
 template <class Visit>
 bool for_each_relocation(const ElfFile& file, const Visit& visit) {
-  if (file.dynamic(DT_REL) || file.dynamic(DT_PLTREL).value_or(DT_RELA) != DT_RELA) return false;
+  if (file.dynamic(DT_REL) || file.dynamic(kRelr) ||
+      file.dynamic(DT_PLTREL).value_or(DT_RELA) != DT_RELA) {
+    return false;
+  }
   for (const auto& table : kRelocationTables) {
     const auto address = file.dynamic(table.address);
     if (!address) continue;
     const auto bytes = file.at(*address, file.dynamic(table.size).value_or(0));
-    if (!bytes) return false;
+    if (!bytes || !is_constant(file, *address)) return false;
     for (std::size_t at = 0; at + sizeof(Elf64_Rela) <= bytes->size(); at += sizeof(Elf64_Rela)) {
       Elf64_Rela relocation;
       bytes->copy(reinterpret_cast<char*>(&relocation), sizeof relocation, at);
@@ -135,13 +152,25 @@ bool for_each_relocation(const ElfFile& file, const Visit& visit) {
   return true;
 }
 
-// A resolver that no symbol names shows as a relocation only.
-std::string resolver(const ElfFile& file) {
+// What shows as a relocation only: resolvers that no symbol names, and additions to the dynamic
+// table, such as an initialiser. The linker gathers input sections called .dynamic into that table,
+// so a candidate can add entries whose values appear at load time.
+std::string relocated_code(const ElfFile& file) {
   const std::uint64_t kind =
       file.machine() == EM_X86_64 ? std::uint64_t{R_X86_64_IRELATIVE} : R_AARCH64_IRELATIVE;
-  int count = 0;
-  for_each_relocation(file, [&](const Elf64_Rela& r) { count += ELF64_R_TYPE(r.r_info) == kind; });
-  return count == 0 ? "" : fmt::format("{} resolvers run when it is loaded", count);
+  int resolvers = 0, rewrites = 0;
+  const bool whole = for_each_relocation(file, [&](const Elf64_Rela& relocation) {
+    resolvers += ELF64_R_TYPE(relocation.r_info) == kind;
+    rewrites +=
+        std::any_of(file.segments().begin(), file.segments().end(), [&](const ElfSegment& segment) {
+          // A relocation changes up to eight bytes; sums may wrap, differences do not mislead.
+          return segment.type == PT_DYNAMIC &&
+                 relocation.r_offset + 7 - segment.address < segment.memory_size + 7;
+        });
+  });
+  if (!whole) return "has relocations that cannot be read";
+  if (rewrites != 0) return fmt::format("{} relocations into the loader's own table", rewrites);
+  return resolvers == 0 ? "" : fmt::format("{} resolvers run when it is loaded", resolvers);
 }
 
 std::string imports(const ElfFile& file) {
@@ -154,7 +183,7 @@ std::string imports(const ElfFile& file) {
     }
   };
   // What the loader looks up is what relocations name, so that is what counts.
-  const bool whole = for_each_relocation(file, [&](const Elf64_Rela& relocation) {
+  for_each_relocation(file, [&](const Elf64_Rela& relocation) {
     const std::uint64_t index = ELF64_R_SYM(relocation.r_info);
     if (index == 0) return;
     const auto symbol = file.loaded_symbol(index);
@@ -164,7 +193,6 @@ std::string imports(const ElfFile& file) {
       names.insert(fmt::format("symbol {}", index));
     }
   });
-  if (!whole) names.insert("unreadable relocations");
   for (const auto& symbol : file.symbols(SHT_DYNSYM)) add(symbol);
 
   constexpr std::array<std::int64_t, 5> kLibraries = {
@@ -190,7 +218,7 @@ struct Rule {
 // In the order of what explains most: a static object with a destructor breaks all three.
 constexpr std::array<Rule, 4> kRules = {{{"writable-state", writable_state},
                                          {"constructor", constructor},
-                                         {"constructor", resolver},
+                                         {"constructor", relocated_code},
                                          {"imports", imports}}};
 
 bool exports(const ElfFile& file, std::string_view name) {
