@@ -186,6 +186,16 @@ TEST(Contamination, WhatIsUsualForAContestantIsNoFault) {
   EXPECT_FALSE(contaminations(slots, rounds)[1].empty());
 }
 
+// A machine that is busy all the time is busy, however usual that is.
+TEST(Contamination, ACandidateThatIsAlwaysInterruptedIsNeverBelieved) {
+  const auto slots = slots_for(kTwo, true);
+  auto rounds = quiet_rounds({1e-3, 2e-3, 3e-3, 1e-3}, 9);
+  for (Round& round : rounds) {
+    for (BurstResult& burst : round) burst.switches = 40;
+  }
+  EXPECT_EQ(conclude(slots, rounds, {}).finding.rule, "contaminated");
+}
+
 TEST(Contamination, TimeThatNobodyClaimsRejectsTheRound) {
   const auto slots = slots_for(kTwo, true);
   auto rounds = quiet_rounds({1e-3, 2e-3, 3e-3, 1e-3}, 7);
