@@ -53,7 +53,7 @@ CREATE INDEX trials_by_run ON trials (run);
 CREATE TABLE devices (fingerprint TEXT PRIMARY KEY, line TEXT NOT NULL);
 )";
 
-// Errors by primary result code: what the user can do.
+// Errors by extended or else primary result code: what the user can do.
 struct Meaning {
   int code;
   ErrorCode kind;
@@ -61,6 +61,8 @@ struct Meaning {
   const char* hint;
 };
 constexpr Meaning kMeanings[] = {
+    {SQLITE_READONLY_ROLLBACK, ErrorCode::environment, "was left in the middle of a write",
+     "any command that writes to it repairs it"},
     {SQLITE_CORRUPT, ErrorCode::refused, "is damaged", kMoveAway},
     // Our statements are fixed and right, so it is the file that does not fit them.
     {SQLITE_ERROR, ErrorCode::refused, "is damaged or has other tables", kMoveAway},
@@ -126,14 +128,13 @@ Result<Found> look_at(const fs::path& path) {
   return Found::ours;
 }
 
-bool has_tables(SQLite::Database& db) {
-  return db.execAndGet("SELECT count(*) FROM sqlite_master").getInt() > 0;
-}
-
 Status create(SQLite::Database& db, const fs::path& path) {
   return attempt(path, [&]() -> Status {
+    // Not "has no tables": ours that lost its tables is damaged, and not for us to refill.
+    if (db.execAndGet("PRAGMA page_count").getInt() > 0) return {};
     SQLite::Transaction transaction(db, SQLite::TransactionBehavior::IMMEDIATE);
-    if (has_tables(db)) return {};  // another process was faster
+    const bool is_new = db.execAndGet("SELECT count(*) FROM sqlite_master").getInt() == 0;
+    if (!is_new) return {};  // another process was faster
     db.exec(kSchema);
     db.exec(fmt::format("PRAGMA application_id = {}", kApplicationId));
     db.exec(fmt::format("PRAGMA user_version = {}", kDatabaseVersion));
@@ -189,12 +190,14 @@ std::string percent_encoded(const std::string& text) {
 // cannot open it: a read-only medium, a directory of another user. If no log waits there, the file
 // alone is the whole database, and SQLite may take it as one that nobody changes.
 Result<std::unique_ptr<SQLite::Database>> open_immutable(const fs::path& path) {
-  std::error_code error;
-  const fs::path log = path.string() + "-wal";
-  const auto log_size = fs::file_size(log, error);
-  if (!error && log_size > 0) {
-    return refuse(path, "has its newest rows in " + log.string() + ", which cannot be used here",
-                  "copy both files to a directory that you may write to");
+  for (const char* suffix : {"-wal", "-journal"}) {
+    std::error_code error;
+    const fs::path log = path.string() + suffix;
+    const auto size = fs::file_size(log, error);
+    if (!error && size > 0) {
+      return refuse(path, "is incomplete without " + log.string() + ", which cannot be used here",
+                    "copy both files to a directory that you may write to");
+    }
   }
   return connect(path, "file:" + percent_encoded(fs::absolute(path).string()) + "?immutable=1",
                  SQLite::OPEN_READONLY | SQLite::OPEN_FULLMUTEX | SQLite::OPEN_URI);
@@ -236,8 +239,9 @@ Result<std::unique_ptr<SQLite::Database>> open_for_writing(const fs::path& path,
                     SQLite::OPEN_READWRITE | SQLite::OPEN_CREATE | SQLite::OPEN_FULLMUTEX);
   if (!db) return db;
   set_checkpoint_on_close(**db, false);
-  Status status;
-  if (found != Found::ours) status = create(**db, path);
+  // Whatever was found: a process that was killed while it created the file may have written our
+  // header, and SQLite has now taken that back.
+  Status status = create(**db, path);
   if (status) status = check_content(**db, path, true);
   if (status) {
     status = attempt(path, [&]() -> Status {
@@ -256,9 +260,10 @@ Result<std::unique_ptr<SQLite::Database>> open_for_writing(const fs::path& path,
 }  // namespace
 
 Error error_of(const fs::path& path, const SQLite::Exception& exception) {
-  const int code = exception.getErrorCode() & 0xff;
-  const auto* meaning = std::find_if(std::begin(kMeanings), std::end(kMeanings),
-                                     [&](const Meaning& m) { return m.code == code; });
+  const int code = exception.getExtendedErrorCode();
+  const auto* meaning =
+      std::find_if(std::begin(kMeanings), std::end(kMeanings),
+                   [&](const Meaning& m) { return m.code == code || m.code == (code & 0xff); });
   if (meaning == std::end(kMeanings)) {
     return {ErrorCode::internal,
             fmt::format("database {}: {}", path.string(), exception.getErrorStr()), ""};

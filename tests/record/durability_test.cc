@@ -19,15 +19,21 @@
 
 namespace {
 std::atomic<int> syncs = 0;
-}
+std::atomic<int> die_at_sync = 0;  // 0: never
 
-// Stand in front of the C library's, to see when SQLite asks for its bytes to be on the disk.
+void note_sync() {
+  if (++syncs == die_at_sync) ::kill(::getpid(), SIGKILL);
+}
+}  // namespace
+
+// Stand in front of the C library's, to see when SQLite asks for its bytes to be on the disk, and
+// to die at just those moments.
 extern "C" int fdatasync(int fd) {
-  ++syncs;
+  note_sync();
   return static_cast<int>(::syscall(SYS_fdatasync, fd));
 }
 extern "C" int fsync(int fd) {
-  ++syncs;
+  note_sync();
   return static_cast<int>(::syscall(SYS_fsync, fd));
 }
 
@@ -110,6 +116,48 @@ TEST(durability, a_killed_process_loses_nothing_acknowledged) {
     ASSERT_EQ(integrity(path), "ok") << "round " << round;
   }
   EXPECT_GT(rounds_with_rows, 5);  // else this machine was too slow to test anything
+}
+
+TEST(durability, killed_at_each_sync_of_a_new_database) {
+  // Every step between "no file" and "two rows": the journal is written, the header is, ...
+  constexpr int kRows = 2;
+  int at = 1, killed = 0;
+  for (bool finished = false; !finished; ++at) {
+    ASSERT_LT(at, 100);
+    const ScratchDirectory scratch;
+    const auto path = scratch / "t.db";
+    Pipe pipe;
+    const pid_t pid = start_child([&] {
+      syncs = 0;
+      die_at_sync = at;
+      auto database = Database::open(path, kWrite);
+      for (int i = 0; i < kRows; ++i) {
+        if (!database || !database->insert(made_trial(i))) return 1;
+        if (::write(pipe.end[1], &i, sizeof i) != sizeof i) return 2;
+      }
+      return 0;
+    });
+    pipe.close_one(1);
+    const int status = wait_for(pid);
+    finished = status == 0;
+    ASSERT_TRUE(finished || status == 1000 + SIGKILL) << status;
+    killed += finished ? 0 : 1;
+    int number = 0;
+    std::int64_t acknowledged = 0;
+    while (::read(pipe.end[0], &number, sizeof number) == sizeof number) ++acknowledged;
+    // A reader has either the rows or a reason; it never repairs, so it comes first.
+    if (const auto reader = Database::open(path, kRead)) {
+      EXPECT_GE(reader->count({}).value_or(-1), acknowledged) << at;
+    } else {
+      EXPECT_EQ(acknowledged, 0) << reader.error().message;
+    }
+    auto database = Database::open(path, kWrite);
+    ASSERT_TRUE(database) << "sync " << at << ": " << database.error().message;
+    EXPECT_GE(database->count({}).value(), acknowledged);
+    EXPECT_TRUE(database->insert(made_trial(100)).value());
+    EXPECT_EQ(integrity(path), "ok") << at;
+  }
+  EXPECT_GE(killed, 5);
 }
 
 TEST(durability, the_rerun_does_what_is_missing) {
