@@ -27,7 +27,7 @@ test_preset() {
 # Seconds by suite, which is what stands before the first dot of a test's name.
 suite_times() {
   for preset in "${presets[@]}"; do
-    sed -n 's/.*<testcase name="\([^".]*\)[^"]*".* time="\([0-9.]*\)".*/\1 \2/p' \
+    sed -n 's/.*<testcase name="\([^".]*\)[^"]*".* time="\([0-9.e+-]*\)".*/\1 \2/p' \
       "build/$preset/junit.xml" | awk -v preset="$preset" '
         { count[$1]++; seconds[$1] += $2 }
         END { for (s in count) printf "%-8s %-12s %5d tests %8.1f s\n", preset, s, count[s], seconds[s] }' |
