@@ -12,7 +12,7 @@
 namespace tilewright {
 
 Freivalds::Freivalds(const Problem& p, const Strided& b, std::uint64_t seed)
-    : problem_(p), groups_((p.n + kFreivaldsGroup - 1) / kFreivaldsGroup) {
+    : problem_(p), width_(freivalds_group(p.out)), groups_((p.n + width_ - 1) / width_) {
   Rng rng(seed, 0xf1);
   weights_.resize(static_cast<std::size_t>(p.n));
   for (double& w : weights_) {
@@ -29,11 +29,11 @@ Freivalds::Freivalds(const Problem& p, const Strided& b, std::uint64_t seed)
     const std::int64_t col = p.b_transposed ? p.k : 1;
     for_ranges(p.k, (1 << 18) / (p.n + 1) + 1, [&](std::int64_t begin, std::int64_t end) {
       for (std::int64_t g = 0; g < groups_; ++g) {
-        const std::int64_t last = std::min((g + 1) * kFreivaldsGroup, p.n);
+        const std::int64_t last = std::min((g + 1) * width_, p.n);
         for (std::int64_t k = begin; k < end; ++k) {
           double sum = 0;
           double magnitude = 0;
-          for (std::int64_t j = g * kFreivaldsGroup; j < last; ++j) {
+          for (std::int64_t j = g * width_; j < last; ++j) {
             const double value =
                 static_cast<double>(wide[static_cast<std::size_t>(k * row + j * col)]);
             sum += weights_[static_cast<std::size_t>(j)] * value;
@@ -57,8 +57,8 @@ Freivalds::Weighed Freivalds::weigh(const Strided& c) const {
     for (std::int64_t i = begin; i < end; ++i) {
       widen(c.type, c.row(i / p.m, i % p.m), p.n, line.data());
       for (std::int64_t g = 0; g < groups_; ++g) {
-        const std::int64_t from = g * kFreivaldsGroup;
-        const std::int64_t last = std::min(from + kFreivaldsGroup, p.n);
+        const std::int64_t from = g * width_;
+        const std::int64_t last = std::min(from + width_, p.n);
         double sum = 0;
         double magnitude = 0;
         for (std::int64_t j = from; j < last; ++j) {
@@ -106,11 +106,11 @@ std::optional<Mismatch> Freivalds::check(const Strided& a, const Strided& c,
         expected(a, batch, options.exact ? nullptr : &magnitude);
     for (std::size_t i = 0; i < product_sums.size(); ++i) {
       const std::size_t at = static_cast<std::size_t>(batch) * product_sums.size() + i;
-      const std::int64_t from = static_cast<std::int64_t>(i) % groups_ * kFreivaldsGroup;
+      const std::int64_t from = static_cast<std::int64_t>(i) % groups_ * width_;
       double want = product_sums[i];
       double allowed = 0;
       if (!options.exact) {
-        const double width = static_cast<double>(std::min(kFreivaldsGroup, p.n - from));
+        const double width = static_cast<double>(std::min(width_, p.n - from));
         const double terms_size = static_cast<double>(magnitude[i]);
         const double drift = terms.accumulate * terms_size + terms.floor * width;
         if (options.beta == 0) {

@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 // Checking a whole product without computing it: C x against A (B x) in f64.
 //
-// Columns are taken in groups of 64, each with its own random weights in +-[1/2, 1), so a fault in
-// one result is weighed against the allowed error of 64 and not of all N. Weights differ from
+// Columns are taken in groups of 64 (16 for bf16 results, whose rounding is eight times as coarse),
+// each column with a random weight in +-[1/2, 1), so a fault in one result is weighed against the
+// allowed error of 64 and not of all N. Weights differ from
 // column to column, so exchanged columns show. The tolerance is the sum of the elementwise bounds
 // of a group (bounds.h), hence an honest kernel never fails; on integer data that fit the output it
 // is zero, and then one wrong result anywhere is seen unless it is off by a multiple that cancels.
-// Cost: 1/32 of the product, plus one pass over B when B changes. The kernel under test never sees
-// the weights: they live in another process.
-// Source: R. Freivalds, "Probabilistic machines can use less running time", IFIP 1977.
+// Cost: 1/32 (1/8) of the product, plus one pass over B when B changes. The kernel under test never
+// sees the weights: they live in another process. Source: R. Freivalds, "Probabilistic machines can
+// use less running time", IFIP 1977.
 #pragma once
 
 #include "verify/bounds.h"
@@ -19,7 +20,9 @@
 
 namespace tilewright {
 
-inline constexpr std::int64_t kFreivaldsGroup = 64;
+[[nodiscard]] constexpr std::int64_t freivalds_group(ElementType out) {
+  return out == ElementType::bf16 ? 16 : 64;
+}
 
 class Freivalds {
  public:
@@ -51,6 +54,7 @@ class Freivalds {
                                              std::vector<float>* magnitude) const;
 
   Problem problem_;
+  std::int64_t width_;  // columns of a group
   std::int64_t groups_;
   std::vector<double> weights_;    // one per column
   std::vector<double> weighted_;   // batch x K x groups: B x

@@ -8,25 +8,15 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
-#include <functional>
-#include <numbers>
 
 namespace tilewright {
 namespace {
 
 constexpr std::int64_t kTableSize = 65536;
+constexpr double kDamping = 0x1p-7;
 using Table = std::vector<std::uint32_t>;  // bits of the element type
 
 enum class Stream : std::uint32_t { a = 1, b = 2, c = 3, structure = 4 };
-
-Table tabulate(ElementType type, const std::function<double(double)>& quantile) {
-  Table table(kTableSize);
-  for (std::int64_t i = 0; i < kTableSize; ++i) {
-    store(type, &table[static_cast<std::size_t>(i)], 0,
-          quantile((static_cast<double>(i) + 0.5) / static_cast<double>(kTableSize)));
-  }
-  return table;
-}
 
 // Acklam's rational approximation of the normal quantile, relative error below 1.2e-9.
 // Source: P. J. Acklam, "An algorithm for computing the inverse normal cumulative distribution
@@ -54,6 +44,37 @@ double normal_quantile(double p) {
   const double r = q * q;
   return (((((a[0] * r + a[1]) * r + a[2]) * r + a[3]) * r + a[4]) * r + a[5]) * q /
          (((((b[0] * r + b[1]) * r + b[2]) * r + b[3]) * r + b[4]) * r + 1);
+}
+
+// Quantiles of the standard normal distribution, the middles of 65,536 equal parts. A constant,
+// made when first asked for because it takes milliseconds.
+const std::vector<double>& normal_quantiles() {
+  static const std::vector<double> quantiles = [] {
+    std::vector<double> made(kTableSize);
+    for (std::size_t i = 0; i < made.size(); ++i) {
+      made[i] = normal_quantile((static_cast<double>(i) + 0.5) / static_cast<double>(kTableSize));
+    }
+    return made;
+  }();
+  return quantiles;
+}
+
+template <class Quantile>
+Table tabulate(ElementType type, const Quantile& quantile) {
+  Table table(kTableSize);
+  for (std::size_t i = 0; i < table.size(); ++i) {
+    store(type, &table[i], 0,
+          quantile((static_cast<double>(i) + 0.5) / static_cast<double>(kTableSize)));
+  }
+  return table;
+}
+
+Table normal_table(ElementType type, double scale) {
+  Table table(kTableSize);
+  for (std::size_t i = 0; i < table.size(); ++i) {
+    store(type, &table[i], 0, scale * normal_quantiles()[i]);
+  }
+  return table;
 }
 
 // Element i of the stream picks a table entry by 16 of the bits of Philox block i / 8.
@@ -109,9 +130,6 @@ Table table_for(const Problem& p, DataKind kind, Stream stream) {
       return negative && u < share / 2 ? -1.0 : 1.0;
     });
   };
-  const auto normal_table = [&](double scale) {
-    return tabulate(p.in, [=](double u) { return scale * normal_quantile(u); });
-  };
   switch (kind) {
     case DataKind::zero_one:
       return sign_table(false);
@@ -120,18 +138,18 @@ Table table_for(const Problem& p, DataKind kind, Stream stream) {
     case DataKind::uniform:
       return tabulate(p.in, [](double u) { return 2 * u - 1; });
     case DataKind::large:
-      return normal_table(large_scale(p));
+      return normal_table(p.in, large_scale(p));
     // |C| is largest near 4 sigma over a few thousand results.
     case DataKind::tiny:
-      return normal_table(operand_scale(p, 1e-6));
+      return normal_table(p.in, operand_scale(p, 1e-6));
     case DataKind::damped:
-      return normal_table(stream == Stream::a ? 0x1p-7 : 1);
+      return normal_table(p.in, stream == Stream::a ? kDamping : 1);
     case DataKind::normal:
     case DataKind::cancelling:
     case DataKind::split_k:
       break;
   }
-  return normal_table(1);
+  return normal_table(p.in, 1);
 }
 
 // Where element (outer, k) of a packed operand lies; outer is a row of A or a column of B.
@@ -181,11 +199,11 @@ struct SplitPlan {
 };
 
 SplitPlan plan_split_k(std::int64_t k, Rng* rng) {
-  constexpr int kTotal = 20;
+  constexpr int kTotal = 21;
   SplitPlan plan{std::vector<bool>(static_cast<std::size_t>(k)),
                  std::vector<int>(static_cast<std::size_t>(k)), 0};
   // Payload every `pitch` >= 2 elements, 16 of them at most; two elements at least carry signal.
-  const std::int64_t count = k < 3 ? 0 : std::clamp<std::int64_t>(k / 8, 1, 16);
+  const std::int64_t count = k < 3 ? 0 : std::clamp<std::int64_t>(k / 32, 1, 16);
   const std::int64_t pitch = count ? k / count : 0;
   for (std::int64_t i = 0; i < count; ++i) {
     const auto shift = static_cast<std::int64_t>(
@@ -196,7 +214,7 @@ SplitPlan plan_split_k(std::int64_t k, Rng* rng) {
   do {
     plan.spike = static_cast<std::int64_t>(rng->below(static_cast<std::uint64_t>(k)));
   } while (plan.payload[static_cast<std::size_t>(plan.spike)]);
-  // 2^e <= 2^20 / positive < 2^(e+1); (positive + doubled) * 2^e = 2^20.
+  // 2^e <= 2^21 / positive < 2^(e+1); (positive + doubled) * 2^e = 2^21.
   int e = kTotal;
   while ((std::int64_t{1} << (kTotal - e)) < positive) --e;
   std::int64_t doubled = (std::int64_t{1} << (kTotal - e)) - positive;
@@ -286,9 +304,10 @@ Operands draw(const Problem& p, DataKind kind, std::uint64_t seed) {
   return data;
 }
 
-std::vector<std::byte> plausible_c(const Problem& p, std::uint64_t seed) {
-  const double sigma = std::sqrt(static_cast<double>(std::max<std::int64_t>(p.k, 1)));
-  const Table table = tabulate(p.out, [=](double u) { return sigma * normal_quantile(u); });
+std::vector<std::byte> plausible_c(const Problem& p, std::uint64_t seed, DataKind kind) {
+  const double sigma = std::sqrt(static_cast<double>(std::max<std::int64_t>(p.k, 1))) *
+                       (kind == DataKind::damped ? kDamping : 1);
+  const Table table = normal_table(p.out, sigma);
   return draw_from(table, p.out, p.batch * p.m * p.n, seed, Stream::c);
 }
 

@@ -7,16 +7,17 @@
 //
 // split_k. Every product of a row of A with a column of B is a sum of K integers: all but a few are
 // +2^e or +2^(e+1) (times a sign of the row and one of the column), one at a random place is
-// -2^20, and those positive ones add up to exactly 2^20. So any part of the inner dimension that
+// -2^21, and those positive ones add up to exactly 2^21. So any part of the inner dimension that
 // holds some but not all of them sums to at least 2^e per element in magnitude, whichever way K is
-// cut: in slices, in strides, for any number of parts. With S <= 64 slices of at least two elements
-// that is at least 4096 (up to K = 2^20). The few others, never two neighbours, are a payload of
-// random small integers whose sum is odd, and that sum is the result: at most 2 * payload - 1 in
-// magnitude. In f16 numbers above 4096 are multiples of 4, in bf16 multiples of 32; so partial sums
-// kept in half precision cannot add up to an odd number, while in f32 all sums are exact in any
-// order (magnitudes add up to about 2^21). All inputs are powers of two or zero, hence exact in
-// f16 and bf16. For K < 2 there is no slice and the kind is refused; for K < 128 the guarantee
-// holds for slices of at least two elements, of which there are fewer than 64.
+// cut: in slices, in strides, for any number of parts (none of them payload alone). With S <= 64
+// slices of at least two elements that is at least 4096 (up to K = 2^20). The few others, never two
+// neighbours, are a payload of random small integers whose sum is odd, and that sum is the result:
+// at most 2 * payload - 1 in magnitude. In f16 numbers above 4096 are multiples of 4, in bf16
+// multiples of 32; so partial sums kept in half precision cannot add up to an odd number, while in
+// f32 all sums are exact in any order (magnitudes add up to about 2^22). All inputs are powers of
+// two or zero, hence exact in f16 and bf16. For K < 2 there is no slice and the kind is refused;
+// for K < 128 the guarantee holds for slices of at least two elements, of which there are fewer
+// than 64.
 #pragma once
 
 #include "base/element.h"
@@ -62,8 +63,10 @@ struct Operands {
 // A alone, of an unstructured kind: what refreshing between timed rounds rewrites.
 [[nodiscard]] std::vector<std::byte> draw_a(const Problem& problem, DataKind kind,
                                             std::uint64_t seed);
-// Numbers that a result could be, packed as C: normal with the variance of normal data's results.
-[[nodiscard]] std::vector<std::byte> plausible_c(const Problem& problem, std::uint64_t seed);
+// Numbers that a result could be, packed as C: normal with the variance of `kind`'s results, which
+// is normal or damped.
+[[nodiscard]] std::vector<std::byte> plausible_c(const Problem& problem, std::uint64_t seed,
+                                                 DataKind kind = DataKind::normal);
 // Even integers from -16 to 16: added to an exact result, the sum is exact, and odd if that was.
 [[nodiscard]] std::vector<std::byte> even_c(const Problem& problem, std::uint64_t seed);
 

@@ -120,8 +120,8 @@ bool Proof::judge(const Step& s, const DataSet& data) {
     options.exact = data.kind == DataKind::split_k;
     if (const auto off = freivalds.check(view_a(arena_, s.set), c, options)) {
       return failed({Outcome::wrong, s.rule,
-                     fmt::format("{} data, weighted sums of 64 results: {}", name_of(data.kind),
-                                 off->text())});
+                     fmt::format("{} data, weighted sums of {} results: {}", name_of(data.kind),
+                                 freivalds_group(problem_.out), off->text())});
     }
   }
   return true;

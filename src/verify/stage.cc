@@ -42,8 +42,9 @@ void Stage::fill_c(int set, Fill fill, std::uint64_t seed) {
     fill_nan(c);
     placed.before = get(c);
   } else {
-    placed.before =
-        fill == Fill::even ? even_c(arena_.problem(), seed) : plausible_c(arena_.problem(), seed);
+    const DataKind like = fill == Fill::damped ? DataKind::damped : DataKind::normal;
+    placed.before = fill == Fill::even ? even_c(arena_.problem(), seed)
+                                       : plausible_c(arena_.problem(), seed, like);
     put(c, placed.before);
   }
   accept_c(set);

@@ -20,6 +20,7 @@ namespace tilewright {
 enum class Fill {
   nan,        // what was not written, or was read, shows
   plausible,  // numbers that a result could be: shows a kernel that works only over NaN
+  damped,     // the same for damped data
   even,       // small even integers: for exact data where beta is not zero
 };
 

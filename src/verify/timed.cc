@@ -51,8 +51,8 @@ void TimedOutputs::refresh() {
 }
 
 void TimedOutputs::fill_c(int set, std::uint64_t seed) {
-  stage_.fill_c(set, Fill::plausible, seed);
-  stage_.fill_baseline_c(set, plausible_c(problem_, ~seed));
+  stage_.fill_c(set, kind() == DataKind::damped ? Fill::damped : Fill::plausible, seed);
+  stage_.fill_baseline_c(set, plausible_c(problem_, ~seed, kind()));
   if (beta_ == 0) return;
   weighed_[static_cast<std::size_t>(set)] = freivalds(set).weigh(view_c(arena_, set));
 }
@@ -84,8 +84,8 @@ Finding TimedOutputs::check_set(int set) {
   }
   if (const auto off = products.check(a, c, options)) {
     return {Outcome::wrong, "timed-outputs",
-            fmt::format("operand set {}, weighted sums of {} results: {}", set, kFreivaldsGroup,
-                        off->text())};
+            fmt::format("operand set {}, weighted sums of {} results: {}", set,
+                        freivalds_group(problem_.out), off->text())};
   }
   return set == 0 ? check_in_full(set, options.calls, "timed-outputs") : Finding{};
 }
@@ -103,7 +103,7 @@ Finding TimedOutputs::replay(const Caller& caller) {
   // Under beta = 0 over NaN; where C is always read, over fresh numbers.
   const bool reads = problem_.beta == BetaClass::one;
   stage_.place_a(0, draw_a(problem_, kind(), seed_ + ++draws_));
-  stage_.fill_c(0, reads ? Fill::plausible : Fill::nan, ~(seed_ + draws_));
+  stage_.fill_c(0, reads ? Fill::damped : Fill::nan, ~(seed_ + draws_));
   arena_.scrub_workspace(static_cast<std::uint32_t>(seed_ + draws_));
   if (Finding finding = caller.call(0, 1, reads ? 1.0F : 0.0F); !finding.ok()) return finding;
   if (Finding finding = stage_.all_intact(); !finding.ok()) return finding;
