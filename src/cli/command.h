@@ -25,7 +25,7 @@ using Action = std::function<Result<int>()>;
 
 struct Cli {
   Settings settings;
-  bool quiet = false, verbose = false;
+  bool quiet = false, verbose = false, skip_self_check = false;
   Action action;  // set by the subcommand that was given
 };
 

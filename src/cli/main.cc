@@ -34,10 +34,13 @@ int run(int argc, char** argv) {
   app.fallthrough();
   Result<Settings> settings = Settings::load();
   if (!settings) return report(settings.error());
-  Cli cli{*std::move(settings), false, false, nullptr};
+  Cli cli{*std::move(settings), false, false, false, nullptr};
   cli.settings.add_flags(app);
   app.add_flag("-q,--quiet", cli.quiet, "No progress and no remarks on stderr");
   app.add_flag("-v,--verbose", cli.verbose, "Every trial as it ends");
+  app.add_flag("--skip-self-check", cli.skip_self_check,
+               "Time against baselines that were not checked (for tests on busy machines); every "
+               "output says so");
   add_tune(app, cli);
   add_bench(app, cli);
   add_verify(app, cli);
