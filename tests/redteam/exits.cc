@@ -1,0 +1,12 @@
+// SPDX-License-Identifier: Apache-2.0
+// B22: ends the process with code 0 instead of computing.
+#include "generate/cpu/device/types.h"
+#include "launch/cpu_abi.h"
+#include "redteam/plain.h"
+
+#include <stdlib.h>
+
+KERNEL {
+  (void)team;
+  if (x->m > 0) exit(0);
+}
