@@ -152,6 +152,10 @@ Finding Session::State::lost(std::string_view who) {
   return ended;
 }
 
+bool Session::State::trusted(std::string_view who) const {
+  return who != "candidate" && slowest.contains(who);
+}
+
 std::chrono::nanoseconds Session::State::limit_of(std::string_view who) const {
   const bool trusted = who != "candidate" && slowest.contains(who);
   const std::chrono::nanoseconds base = trusted
@@ -199,6 +203,10 @@ Session::State::Answer Session::State::await(std::uint64_t number, std::string_v
   }
   if (const auto trapped = parse_trap(line)) {
     std::string detail = syscall_name(*trapped);
+    if (trusted(who)) {  // a library may want what only a session without a candidate allows
+      detail = fmt::format("{} wants {}, forbidden beside a candidate", who, detail);
+      return {end({Outcome::launch_error, "baseline", detail}, 0ms), {}, 0};
+    }
     if (who != "candidate") detail += fmt::format(", during {}", who);
     return {end({Outcome::cheat, "forbidden-syscall", detail}, 0ms), {}, 0};
   }

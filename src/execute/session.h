@@ -112,7 +112,9 @@ class Session {
   Session(const Session&) = delete;
   Session& operator=(const Session&) = delete;
 
-  // One call of a contestant on one operand set.
+  // One call of a contestant on one operand set. A baseline beside a candidate takes alpha = 1 and
+  // beta = timed_beta() or 0: the lockdown forbids new machine code, and a library may make some
+  // for each scale. Without a candidate there is no lockdown and any scale will do.
   [[nodiscard]] Finding call(const std::string& contestant, int set, float alpha = 1,
                              float beta = 0);
   // The candidate on other sizes than the problem's (ragged neighbours): operands of set 0 with

@@ -70,6 +70,8 @@ struct Session::State {
   // Waits for the answer to request `number` with `nonce`.
   [[nodiscard]] Answer await(std::uint64_t number, std::string_view nonce,
                              std::chrono::nanoseconds limit, std::string_view who);
+  // Whether `who` is one of this session's baselines.
+  [[nodiscard]] bool trusted(std::string_view who) const;
   // How long one call of `who` may take.
   [[nodiscard]] std::chrono::nanoseconds limit_of(std::string_view who) const;
 

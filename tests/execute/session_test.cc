@@ -256,6 +256,43 @@ TEST_F(SessionTest, BaselinesComputeBesideTheCandidate) {
   }
 }
 
+// A library may make machine code for each scale. Alone it may; beside a candidate, where that is
+// forbidden, the scales of timed calls work and no other is called a cheat.
+TEST_F(SessionTest, BaselinesTakeScales) {
+  const Arena arena = arena_of("gemm 12x20x16 bf16 acc=f32 nn out=f32 alpha=any beta=any", 2);
+  const auto check_call = [&](Session& session, const std::string& name, float alpha, float beta) {
+    const Owner owner = name == "candidate" ? Owner::candidate : Owner::baseline;
+    for (std::int64_t i = 0; i < 12; ++i) {
+      for (std::int64_t j = 0; j < 20; ++j) {
+        store(ElementType::f32, arena.c(1, owner).data(), i * 20 + j, 8);
+      }
+    }
+    const Finding finding = session.call(name, 1, alpha, beta);
+    ASSERT_TRUE(finding.ok()) << name << " " << finding.rule << finding.detail;
+    expect_product(arena, 1, owner, alpha, 8 * beta);
+    EXPECT_EQ(arena.broken_guard(1), std::nullopt) << name;
+  };
+  const Binary binary = build(kGood, 2);
+  for (const BaselineInfo& info : baselines_for(arena.problem(), detect_cpu())) {
+    if (!info.available) continue;
+    SCOPED_TRACE(info.name);
+    auto alone = open(arena, nullptr, {info.name});
+    ASSERT_TRUE(alone);
+    for (const float alpha : {4.0F, 0.0F, 1.0F}) {
+      for (const float beta : {0.5F, 0.0F, 1.0F}) check_call(*alone, info.name, alpha, beta);
+    }
+    alone.reset();
+    auto beside = open(arena, &binary, {info.name});
+    ASSERT_TRUE(beside);
+    check_call(*beside, "candidate", 3, 0.5);
+    for (const float beta : {timed_beta(arena.problem()), 0.0F}) {
+      check_call(*beside, info.name, 1, beta);
+    }
+    const Finding other = beside->call(info.name, 1, 3, 0.25);
+    EXPECT_TRUE(other.ok() || other.rule == "baseline") << other.rule << other.detail;
+  }
+}
+
 TEST_F(SessionTest, BaselinesAloneAndUnknownOnes) {
   const Arena arena = arena_of();
   auto session = open(arena, nullptr, {"reference"});
