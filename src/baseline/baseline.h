@@ -46,6 +46,7 @@ struct BaselineInfo {
 // sgemm's fraction of the measured FMA peak. `fma_peak` in FLOP/s for `threads` threads.
 struct SelfCheck {
   bool passed = false;
+  bool absent = false;        // there is no OpenBLAS to check
   std::string core_type;      // as OpenBLAS reports it
   double sgemm_fraction = 0;  // of fma_peak, 1024^3
   std::string reason;         // if not passed: what is mis-set, and the fix

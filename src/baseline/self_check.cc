@@ -78,6 +78,7 @@ SelfCheck self_check(const Device& device, int threads, double fma_peak) {
   }
   const auto lines = split(*answer, '\n');
   if (lines.size() != 3) {
+    result.absent = true;
     result.reason = fmt::format("{}; install libopenblas0-pthread",
                                 lines.size() > 1 ? std::string(lines[1]) : *answer);
     return result;

@@ -18,7 +18,7 @@ Status require_honest_baselines(const Cli& cli, const Device& device, Context& c
   const double peak = measure_fma_peak(device, device.cores);
   context["fma_peak_gflops"] = fmt::format("{:.1f}", peak / 1e9);
   const SelfCheck check = self_check(device, device.cores, peak);
-  if (check.core_type.empty()) {
+  if (check.absent) {
     note(cli, fmt::format("no BLAS to compare with: {}", check.reason));
     context["baseline_self_check"] = "no BLAS";
     return {};

@@ -60,8 +60,9 @@ std::array<Piece, kMatrices> matrices(const Problem& problem, const ArenaLayout&
       piece("the baselines' C", layout.c_baseline, problem.m, problem.n, problem.c_stride(), out)};
 }
 
-Piece workspace_piece(const ArenaLayout& layout) {
-  return Piece{"workspace", layout.workspace, 1, 1, layout.workspace_bytes, layout.workspace_bytes};
+// The first `bytes` of the workspace, which is one row with guards of the least width.
+Piece workspace_piece(const ArenaLayout& layout, std::int64_t bytes) {
+  return Piece{"workspace", layout.workspace, 1, 1, bytes, 0};
 }
 
 // The guard byte at `position` in the arena. Cheap, because row gaps can be as large as a matrix.
@@ -150,7 +151,7 @@ ArenaLayout lay_out(const Problem& problem, int sets, std::int64_t workspace_byt
   layout.set_stride = round_up(cursor, kAlignment);
   cursor = layout.set_stride * sets;
   layout.workspace_bytes = workspace_bytes;
-  layout.workspace = place(workspace_piece(layout));
+  layout.workspace = place(workspace_piece(layout, workspace_bytes));
   layout.bytes = round_up(cursor, kPage);
   return layout;
 }
@@ -180,6 +181,7 @@ struct Arena::State {
   ArenaLayout layout;
   int fd = -1;
   std::byte* base = nullptr;
+  std::int64_t workspace_used = 0;
 
   State() = default;
   State(const State&) = delete;
@@ -221,6 +223,7 @@ Result<Arena> Arena::create(const Problem& problem, int sets, std::int64_t works
   auto state = std::make_unique<State>();
   state->problem = problem;
   state->layout = lay_out(problem, sets, workspace_bytes);
+  state->workspace_used = workspace_bytes;
   const std::int64_t bytes = state->layout.bytes;
   state->fd = memfd_create("tilewright-operands", MFD_CLOEXEC | MFD_ALLOW_SEALING);
   if (state->fd < 0) return system_failure("memfd_create", bytes);
@@ -264,7 +267,7 @@ std::span<std::byte> Arena::c(int set, Owner owner) const {
 }
 std::span<std::byte> Arena::workspace() const {
   return {state_->base + state_->layout.workspace,
-          static_cast<std::size_t>(state_->layout.workspace_bytes)};
+          static_cast<std::size_t>(state_->workspace_used)};
 }
 
 void Arena::paint_guards() const {
@@ -274,7 +277,7 @@ void Arena::paint_guards() const {
       paint_piece(state_->base, piece, piece.offset + set * layout.set_stride);
     }
   }
-  paint_piece(state_->base, workspace_piece(layout), layout.workspace);
+  paint_piece(state_->base, workspace_piece(layout, state_->workspace_used), layout.workspace);
 }
 
 std::optional<std::string> Arena::broken_guard(int set) const {
@@ -285,7 +288,13 @@ std::optional<std::string> Arena::broken_guard(int set) const {
     auto found = broken(state_->base, piece, piece.offset + set * layout.set_stride);
     if (found) return found;
   }
-  return broken(state_->base, workspace_piece(layout), layout.workspace);
+  return broken(state_->base, workspace_piece(layout, state_->workspace_used), layout.workspace);
+}
+
+void Arena::use_workspace(std::int64_t bytes) {
+  State& s = *state_;
+  s.workspace_used = std::clamp<std::int64_t>(bytes, 0, s.layout.workspace_bytes);
+  paint_piece(s.base, workspace_piece(s.layout, s.workspace_used), s.layout.workspace);
 }
 
 void Arena::scrub_workspace(std::uint32_t salt) const {

@@ -52,6 +52,11 @@ class Arena {
   [[nodiscard]] std::span<std::byte> c(int set, Owner owner = Owner::candidate) const;
   [[nodiscard]] std::span<std::byte> workspace() const;
 
+  // Hands out only the first `bytes` of the workspace, with a guard right behind them: a candidate
+  // gets what its launch asks for and no more. Memory that was never handed out is never touched,
+  // so an arena may reserve generously. At most layout().workspace_bytes.
+  void use_workspace(std::int64_t bytes);
+
   // Paints all guard bands and row gaps of A, B, C.
   void paint_guards() const;
   // Where a guard or a gap of `set` was changed ("C, 2 bytes past the end"), or nothing.

@@ -32,6 +32,18 @@ void fail_trial(Trial& trial, const Finding& finding) {
   trial.detail = finding.detail;
 }
 
+// What the largest program of this problem asks for, more or less: both operands widened and a
+// whole C of partial sums for each thread. Reserving costs nothing until it is used.
+std::int64_t generous_workspace(const Problem& problem, const Device& device) {
+  constexpr double kMost = 4e9;
+  const auto size = [](std::int64_t a, std::int64_t b) {
+    return static_cast<double>(a + 256) * static_cast<double>(b + 256) * sizeof(float);
+  };
+  const double per_thread =
+      size(problem.m, problem.k) + size(problem.n, problem.k) + size(problem.m, problem.n);
+  return static_cast<std::int64_t>(std::min(kMost, device.cores * per_thread));
+}
+
 }  // namespace
 
 EvaluationPlan screening_plan(Mode mode, const std::string& reference) {
@@ -67,12 +79,18 @@ Result<std::unique_ptr<Workbench>> Workbench::create(const Problem& problem, con
   return bench;
 }
 
+// Makes the first `bytes` of the workspace the candidate's, in a new arena if they do not fit.
 Status Workbench::reserve_workspace(std::int64_t bytes) {
-  if (arena_ && arena_->layout().workspace_bytes >= bytes) return {};
-  Result<Arena> arena = Arena::create(problem_, sets_for(problem_, device_, mode_), bytes);
+  if (arena_ && arena_->layout().workspace_bytes >= bytes) {
+    arena_->use_workspace(bytes);
+    return {};
+  }
+  Result<Arena> arena = Arena::create(problem_, sets_for(problem_, device_, mode_),
+                                      std::max(bytes, generous_workspace(problem_, device_)));
   if (!arena) return tl::unexpected(arena.error());
   verifier_.reset();
   arena_ = std::make_unique<Arena>(*std::move(arena));
+  arena_->use_workspace(bytes);
   VerifyOptions options;
   options.seed = seed_;
   verifier_ = std::make_unique<Verifier>(*arena_, options);
