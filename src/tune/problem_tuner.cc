@@ -23,6 +23,7 @@ constexpr int kCompileWorkers = 2;
 constexpr std::size_t kAhead = 3;  // programs compiling or compiled, waiting for their turn
 constexpr std::size_t kFinalists = 3;
 constexpr int kDefaultTrials = 64;        // when no budget is given
+constexpr double kFinalsShare = 0.4;      // of a problem's time, at most
 constexpr double kFinalistSeconds = 1.0;  // first guess of a finalist's cost, then measured
 
 class ProblemTuner {
@@ -98,9 +99,13 @@ class ProblemTuner {
     return wanted - resumed_in_run_ - result_.trials;
   }
 
+  // A problem that was begun gets one candidate at least; the finals get what they took so far, at
+  // most a part of the problem's share.
   [[nodiscard]] bool time_left_for_search() const {
-    if (!budget_.deadline) return true;
-    const double reserve = final_seconds_ * static_cast<double>(kFinalists);
+    if (!budget_.deadline || result_.trials + result_.resumed == 0) return true;
+    const double share = Seconds(*budget_.deadline - begun_).count();
+    const double reserve =
+        std::min(final_seconds_ * static_cast<double>(kFinalists), kFinalsShare * share);
     return Seconds(*budget_.deadline - Clock::now()).count() > reserve;
   }
 
@@ -239,6 +244,7 @@ class ProblemTuner {
   std::map<std::string, CompileResult> binaries_;
   int resumed_in_run_ = 0;
   double final_seconds_ = kFinalistSeconds;
+  const Clock::time_point begun_ = Clock::now();
 };
 
 }  // namespace

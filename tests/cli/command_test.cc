@@ -7,6 +7,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <ostream>
+
 namespace tilewright {
 namespace {
 
@@ -24,6 +26,10 @@ struct Expectation {
   int exit_code;
   std::vector<std::string> output;  // substrings of stdout and stderr together
 };
+
+void PrintTo(const Expectation& expectation, std::ostream* out) {
+  *out << expectation.name;
+}
 
 class ExitCode : public ::testing::TestWithParam<Expectation> {};
 
