@@ -2,6 +2,7 @@
 // tilewright bench: the full proof and the full timing of a program, against every baseline.
 // tilewright verify: the proof alone.
 #include "cli/command.h"
+#include "cli/installed_wisdom.h"
 #include "cli/program_argument.h"
 #include "cli/self_check.h"
 
@@ -23,8 +24,8 @@ struct BenchFlags {
   bool time = true, strict = false;
 };
 
-// What to bench for a problem when no program was named: the fastest that is recorded, else the
-// cost model's first choice.
+// What to bench for a problem when no program was named: the fastest that is recorded, else what
+// was imported, else the cost model's first choice.
 Result<CandidateArgument> default_candidate(const Cli& cli, const Problem& problem,
                                             const Device& device) {
   CandidateArgument argument;
@@ -34,6 +35,10 @@ Result<CandidateArgument> default_candidate(const Cli& cli, const Problem& probl
       argument.program = (*best)->program;
       return argument;
     }
+  }
+  if (const auto winner = installed_winner(problem, device, "offline")) {
+    argument.program = winner->program;
+    return argument;
   }
   Result<std::unique_ptr<Policy>> policy = make_policy("analytic", {problem, device, 1, {}});
   if (!policy) return tl::unexpected(policy.error());

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // tilewright explain: why a program is legal or not; what is possible and known for a problem.
 #include "cli/command.h"
+#include "cli/installed_wisdom.h"
 #include "cli/program_argument.h"
 
 #include "program/space.h"
@@ -66,6 +67,10 @@ Result<int> explain_problem(const Cli& cli, const ExplainFlags& flags, const Dev
         print(fmt::format("    {}: {}\n", rule.name, *reason));
       }
     }
+  }
+  if (const auto winner = installed_winner(*problem, device, "offline")) {
+    print(fmt::format("  imported wisdom: {:.2f} us, {:.3f}x {}\n    {}\n", winner->time_us,
+                      winner->ratio, winner->reference, winner->program));
   }
   Result<Database> database = open_database(cli, Database::Access::read_only);
   if (!database) {

@@ -96,6 +96,11 @@ TEST(Tune, FindsProvesRecordsAndExports) {
   EXPECT_EQ(checked.exit_code, 0) << checked.output;
   EXPECT_THAT(checked.output, HasSubstr("3 winners"));
 
+  EXPECT_EQ(run_in(place, {"wisdom", "import", "wisdom.txt"}).exit_code, 0);
+  const Completion explained =
+      run_in(place, {"explain", "24x64x64 f16 nn", "--db", place.file("other.db")});
+  EXPECT_THAT(explained.output, HasSubstr("imported wisdom: "));
+
   // The same command again has nothing to do and says so.
   const std::size_t before = trials_in(place).size();
   const Completion again = run_in(place, kTune);
