@@ -163,6 +163,8 @@ Result<OwnedFolder> Cache::scratch() const {
 fs::path Cache::add(OwnedFolder made, const Origin& origin) {
   const fs::path folder = folder_of(origin.key);
   const fs::path own = made.path();
+  // Another has been faster: spares the disk our copy. Whoever looks away here meets it below.
+  if (find(origin.key)) return folder;
   auto sealed = seal(own, origin);
   std::error_code error;
   // Renaming onto a folder that is not empty fails: another's entry. If that is whole it is as good

@@ -27,12 +27,20 @@ struct Binary {
   std::int64_t text_bytes = 0;  // size of the machine code section
 };
 
-// Either a binary or the finding (compile_error, compile_timeout, or `cheat`/`illegal` by an
-// inspection rule such as `writable-state`).
+// Either a binary or the finding:
+//   illegal          language, launch-symbol, header-name    what cannot be written down
+//   compile_error    compiler, memory, output-size, object, no-symbol
+//   compile_timeout  time
+//   cheat            writable-state, constructor, imports     refused by inspection (inspect.h)
+//   compile_error    cancelled, disk, environment             no verdict: see blames_candidate()
 struct CompileResult {
   std::optional<Binary> binary;
   Finding finding;
 };
+
+// False for a finding about this machine or this run, such as a full disk: it must not be recorded
+// as something known of the candidate.
+[[nodiscard]] bool blames_candidate(const Finding& finding);
 
 struct CompileOptions {
   std::string compiler;  // path or name; empty: TILEWRIGHT_CXX, else g++, c++

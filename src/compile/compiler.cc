@@ -14,6 +14,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <system_error>
 
 namespace tilewright {
@@ -117,7 +118,14 @@ Result<OwnedFolder> private_folder() {
   return OwnedFolder::make(temporary, kPrivatePrefix, 0700);
 }
 
+constexpr std::array<std::string_view, 3> kNoVerdicts = {"cancelled", "disk", "environment"};
+
 }  // namespace
+
+bool blames_candidate(const Finding& finding) {
+  return !finding.ok() &&
+         std::find(kNoVerdicts.begin(), kNoVerdicts.end(), finding.rule) == kNoVerdicts.end();
+}
 
 struct Compiler::State {
   CompileOptions options;

@@ -168,8 +168,8 @@ TEST_F(Compile, GeneratedProgramsPassTheirOwnGate) {
     const auto source = generate(*program, problem, device);
     ASSERT_TRUE(source) << source.error().message;
     const auto made = cpp.compile(*source);
-    EXPECT_TRUE(made.binary) << program->text() << ": " << made.finding.rule << ": "
-                             << made.finding.detail;
+    EXPECT_TRUE(made.binary && !blames_candidate(made.finding))
+        << program->text() << ": " << made.finding.rule << ": " << made.finding.detail;
   }
 }
 
@@ -242,6 +242,7 @@ TEST_F(Compile, CancelStopsACompilerAndIsNoVerdict) {
   std::atomic<int> asked = 0;
   const auto result = cpp.compile(numbered(1), {[&] { return ++asked > 2; }, {}});
   EXPECT_EQ(result.finding.rule, "cancelled");
+  EXPECT_FALSE(blames_candidate(result.finding));
   EXPECT_FALSE(result.finding.ok());
   const auto before = cpp.compile(numbered(1), {[] { return true; }, {}});
   EXPECT_EQ(before.finding.rule, "cancelled");
@@ -269,6 +270,7 @@ TEST_F(Compile, MisbehavingCompilersAreFindings) {
     EXPECT_FALSE(result.binary);
     EXPECT_EQ(result.finding.outcome, Outcome::compile_error);
     EXPECT_EQ(result.finding.rule, rule);
+    EXPECT_EQ(blames_candidate(result.finding), rule != "disk");
     EXPECT_THAT(result.finding.detail, HasSubstr(detail));
     EXPECT_LT(result.finding.detail.size(), 1000U);
   }
