@@ -41,20 +41,13 @@ std::string date_of(std::int64_t unix_ms) {
                      static_cast<unsigned>(date.month()), static_cast<unsigned>(date.day()));
 }
 
-std::string fastest_headline(const Trial& trial) {
-  const double fastest = trial.reference_us();
-  for (const auto& [name, baseline] : trial.baselines) {
-    if (fastest > 0 && baseline.headline && baseline.time_us == fastest) return name;
-  }
-  return {};
-}
-
 WisdomEntry entry_of(const Trial& trial) {
+  const auto* reference = trial.fastest_baseline();
   return {.problem = trial.problem,
           .program = trial.program,
           .mode = trial.mode,
           .time_us = trial.time_us,
-          .reference = fastest_headline(trial),
+          .reference = reference != nullptr ? reference->first : std::string(),
           .ratio = trial.speedup(),
           .date = date_of(trial.unix_ms)};
 }
