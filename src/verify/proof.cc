@@ -84,7 +84,7 @@ bool Proof::check(const Step& s, const Data& data) {
   ++calls_;
   if (!s.keep_data) stage_.place(s.set, data->operands);
   stage_.fill_c(s.set, s.fill, seed_ + calls_);
-  arena_.scrub_workspace(calls_);
+  stage_.scrub_workspace(calls_);
   if (!failed(caller_.call(s.set, s.alpha, s.beta))) return false;
   if (!judge(s, *data)) return false;
   stage_.accept_c(s.set);

@@ -48,9 +48,7 @@ bool Proof::workspace() {
   constexpr std::size_t line = 64;
   for (std::size_t i = 0; i < space.size(); i += line) {
     if (rng() % 2 == 0) continue;
-    for (std::size_t j = i; j < std::min(i + line, space.size()); ++j) {
-      space[j] = static_cast<std::byte>(rng());
-    }
+    for (std::byte& b : space.subspan(i, std::min(line, space.size() - i))) b ^= std::byte{0xa5};
   }
   const Step s = step("workspace", Fill::plausible);
   stage_.fill_c(s.set, s.fill, seed_ + calls_);
@@ -139,7 +137,7 @@ bool Proof::ragged() {
     Step s{"ragged", 0, beta == 0 ? Fill::nan : Fill::plausible, 1, beta, false};
     stage_.place(0, set->operands);
     stage_.fill_c(0, s.fill, seed_ + calls_);
-    arena_.scrub_workspace(calls_);
+    stage_.scrub_workspace(calls_);
     const Extent& e = set->extent;
     if (!failed(caller_.call_sizes(e)) || !failed(stage_.intact(0))) return false;
     const Strided c = view_c(arena_, 0);

@@ -6,6 +6,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <cstring>
 #include <set>
 
 namespace tilewright {
@@ -48,6 +50,22 @@ void Stage::fill_c(int set, Fill fill, std::uint64_t seed) {
     put(c, placed.before);
   }
   accept_c(set);
+}
+
+void Stage::scrub_workspace(std::uint64_t number) const {
+  const std::span<std::byte> space = arena_.workspace();
+  if (number % 3 != 1) {
+    // 0xff.. is NaN in f16, bf16 and f32; 0x3c.. is 1.06, 0.011 and 0.011.
+    std::ranges::fill(space, number % 3 == 0 ? std::byte{0xff} : std::byte{0x3c});
+    return;
+  }
+  std::size_t at = 0;
+  for (std::uint64_t word = number; at + sizeof word <= space.size(); at += sizeof word) {
+    const std::uint64_t mixed = (at + number) * 0x9e3779b97f4a7c15U;
+    word = mixed ^ (mixed >> 29);
+    std::memcpy(space.data() + at, &word, sizeof word);
+  }
+  std::ranges::fill(space.subspan(at), std::byte{0xa7});
 }
 
 void Stage::fill_baseline_c(int set, std::span<const std::byte> packed) {

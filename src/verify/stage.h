@@ -31,6 +31,8 @@ class Stage {
   void place(int set, const Operands& operands);
   void place_a(int set, std::span<const std::byte> a);
   void fill_c(int set, Fill fill, std::uint64_t seed);
+  // Overwrites the workspace: by turns NaN for every type, hashed words, and ordinary numbers.
+  void scrub_workspace(std::uint64_t number) const;
   // The baselines' C gets numbers of ours, so that it holds no result for a candidate to copy.
   void fill_baseline_c(int set, std::span<const std::byte> packed);
   // Takes the C of `set` as it is now for its proper content.
