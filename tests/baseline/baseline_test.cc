@@ -19,6 +19,9 @@ namespace {
 
 using ::testing::HasSubstr;
 
+// Threads of a library that wait for each other make slow progress where many programs compete.
+constexpr std::chrono::seconds kPatience{200};
+
 std::vector<Problem> cases() {
   const auto text = read_file(TILEWRIGHT_SOURCE_DIR "/tests/cases/baseline_problems.txt");
   EXPECT_TRUE(text);
@@ -68,7 +71,8 @@ TEST(Baselines, ComputeWhatTheyClaim) {
       if (!info.available) continue;
       for (const int threads : {1, std::min(device.cores, 4)}) {
         SCOPED_TRACE(info.name + " " + to_text(p) + " threads " + std::to_string(threads));
-        const auto answer = ask_in_child([&] { return all_products(info.name, p, threads); });
+        const auto answer =
+            ask_in_child([&] { return all_products(info.name, p, threads); }, kPatience);
         ASSERT_TRUE(answer) << answer.error().message;
         EXPECT_EQ(*answer, "ok");
         ++products;
@@ -118,22 +122,24 @@ TEST(Baselines, WeightsAheadMustBePreparedAndFollowTheirB) {
   const auto p = parse_problem("gemm 48x40x32 f16 acc=f32 nn");
   const auto infos = baselines_for(*p, detect_cpu());
   if (!infos[3].available) GTEST_SKIP() << infos[3].why_not;
-  const auto answer = ask_in_child([&]() -> std::string {
-    auto made = make_baseline("openblas_ahead", *p, detect_cpu(), 1);
-    if (!made) return made.error().message;
-    Operands operands(*p, true, 1);
-    const auto args = operands.args(1, 0);
-    if ((*made)->run(args)) return "ran unprepared";
-    if (!(*made)->prepare(args)) return "prepare failed";
-    Operands other(*p, true, 2);
-    operands.b = other.b;  // new values at a new address
-    const auto moved = operands.args(1, 0);
-    if (!(*made)->prepare(moved) || !(*made)->run(moved)) return "failed after B changed";
-    store(p->in, operands.b.data(), 0, 3.0);  // new value at the same address
-    if (!(*made)->prepare(moved) || !(*made)->run(moved)) return "failed after B was rewritten";
-    const auto bad = outside_bound(operands, 1, 0);
-    return bad.empty() ? "ok" : bad;
-  });
+  const auto answer = ask_in_child(
+      [&]() -> std::string {
+        auto made = make_baseline("openblas_ahead", *p, detect_cpu(), 1);
+        if (!made) return made.error().message;
+        Operands operands(*p, true, 1);
+        const auto args = operands.args(1, 0);
+        if ((*made)->run(args)) return "ran unprepared";
+        if (!(*made)->prepare(args)) return "prepare failed";
+        Operands other(*p, true, 2);
+        operands.b = other.b;  // new values at a new address
+        const auto moved = operands.args(1, 0);
+        if (!(*made)->prepare(moved) || !(*made)->run(moved)) return "failed after B changed";
+        store(p->in, operands.b.data(), 0, 3.0);  // new value at the same address
+        if (!(*made)->prepare(moved) || !(*made)->run(moved)) return "failed after B was rewritten";
+        const auto bad = outside_bound(operands, 1, 0);
+        return bad.empty() ? "ok" : bad;
+      },
+      kPatience);
   ASSERT_TRUE(answer) << answer.error().message;
   EXPECT_EQ(*answer, "ok");
 }
@@ -144,17 +150,19 @@ TEST(Baselines, StartNoThreadAfterTheyAreMade) {
   const auto p = parse_problem("gemm 512x512x512 bf16 acc=f32 nn");
   for (const BaselineInfo& info : baselines_for(*p, device)) {
     if (!info.available) continue;
-    const auto answer = ask_in_child([&]() -> std::string {
-      auto made = make_baseline(info.name, *p, device, device.cores);
-      if (!made) return made.error().message;
-      Operands operands(*p, true, 1);
-      const auto args = operands.args(1, 0);
-      const auto before = thread_ids();
-      for (int i = 0; i < 3; ++i) {
-        if (!(*made)->prepare(args) || !(*made)->run(args)) return "failed";
-      }
-      return before == thread_ids() ? "ok" : "threads came or went";
-    });
+    const auto answer = ask_in_child(
+        [&]() -> std::string {
+          auto made = make_baseline(info.name, *p, device, device.cores);
+          if (!made) return made.error().message;
+          Operands operands(*p, true, 1);
+          const auto args = operands.args(1, 0);
+          const auto before = thread_ids();
+          for (int i = 0; i < 3; ++i) {
+            if (!(*made)->prepare(args) || !(*made)->run(args)) return "failed";
+          }
+          return before == thread_ids() ? "ok" : "threads came or went";
+        },
+        kPatience);
     ASSERT_TRUE(answer) << info.name << ": " << answer.error().message;
     EXPECT_EQ(*answer, "ok") << info.name;
   }
