@@ -221,8 +221,7 @@ void Workbench::time_candidate(Session& session, const EvaluationPlan& plan, Tri
   {
     const QuietGate::Quiet quiet(gate_);
     MeasureOptions options = plan.measure;
-    options.seed = seed_ ^ static_cast<std::uint64_t>(
-                               trial.binary_hash.empty() ? 0 : trial.binary_hash.front());
+    options.seed = seed_;
     TimedChecks checks;
     checks.before_round = [&] { verifier_->refresh(); };
     checks.after_round = [&](const std::vector<int>& sets) { return verifier_->check_timed(sets); };
