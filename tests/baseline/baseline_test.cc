@@ -147,7 +147,7 @@ TEST(Baselines, WeightsAheadMustBePreparedAndFollowTheirB) {
 // A lockdown forbids new threads after make_baseline: the pools must exist by then.
 TEST(Baselines, StartNoThreadAfterTheyAreMade) {
   const Device device = detect_cpu();
-  const auto p = parse_problem("gemm 512x512x512 bf16 acc=f32 nn");
+  const auto p = parse_problem("gemm 256x256x256 bf16 acc=f32 nn");
   for (const BaselineInfo& info : baselines_for(*p, device)) {
     if (!info.available) continue;
     const auto answer = ask_in_child(

@@ -26,9 +26,9 @@ struct Operands {
     stride_a = p.a_rows() * p.a_stride();
     stride_b = p.b_rows() * p.b_stride();
     stride_c = p.m * p.c_stride();
-    a = filled(p.in, stride_a, p.a_rows(), p.a_cols(), p.a_stride(), rng, false);
-    b = filled(p.in, stride_b, p.b_rows(), p.b_cols(), p.b_stride(), rng, false);
-    c = filled(p.out, stride_c, p.m, p.n, p.c_stride(), rng, poison);
+    a = filled(p.in, stride_a, p.a_cols(), p.a_stride(), rng, false);
+    b = filled(p.in, stride_b, p.b_cols(), p.b_stride(), rng, false);
+    c = filled(p.out, stride_c, p.n, p.c_stride(), rng, poison);
     before = c;
   }
   [[nodiscard]] tw_cpu_gemm_args args(float alpha, float beta) {
@@ -37,23 +37,33 @@ struct Operands {
   }
 
  private:
-  std::vector<std::byte> filled(ElementType type, std::int64_t stride, std::int64_t rows,
-                                std::int64_t cols, std::int64_t ld, Rng& rng, bool poison) const {
+  std::vector<std::byte> filled(ElementType type, std::int64_t stride, std::int64_t cols,
+                                std::int64_t ld, Rng& rng, bool poison) const {
     const double nan = std::numeric_limits<double>::quiet_NaN();
     std::vector<std::byte> bytes(static_cast<std::size_t>(stride * p.batch) * size_of(type));
     for (std::int64_t i = 0; i < stride * p.batch; ++i) {
       const bool gap = i % ld >= cols;
       store(type, bytes.data(), i, gap || poison ? nan : rng.normal());
     }
-    static_cast<void>(rows);
     return bytes;
   }
 };
+
+inline std::vector<double> decoded(ElementType type, const std::vector<std::byte>& bytes) {
+  std::vector<double> values(bytes.size() / size_of(type));
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    values[i] = load(type, bytes.data(), static_cast<std::int64_t>(i));
+  }
+  return values;
+}
 
 // The first element outside the bound of DESIGN section 6.2, or empty.
 inline std::string outside_bound(const Operands& o, float alpha, float beta) {
   const Problem& p = o.p;
   const double eps = std::ldexp(1.0, -24);
+  const std::vector<double> a = decoded(p.in, o.a), b = decoded(p.in, o.b);
+  const std::int64_t a_step = p.a_transposed ? p.a_stride() : 1;  // along k
+  const std::int64_t b_step = p.b_transposed ? 1 : p.b_stride();
   for (std::int64_t i = 0; i < p.batch * p.m; ++i) {
     const std::int64_t batch = i / p.m, row = i % p.m;
     for (std::int64_t col = 0; col < p.c_stride(); ++col) {
@@ -66,16 +76,13 @@ inline std::string outside_bound(const Operands& o, float alpha, float beta) {
         }
         continue;
       }
+      const double* x = a.data() + batch * o.stride_a + (p.a_transposed ? row : row * p.a_stride());
+      const double* y = b.data() + batch * o.stride_b + (p.b_transposed ? col * p.b_stride() : col);
       double sum = 0, magnitude = 0;
       for (std::int64_t l = 0; l < p.k; ++l) {
-        const double x = load(p.in, o.a.data(),
-                              batch * o.stride_a + (p.a_transposed ? l * p.a_stride() + row
-                                                                   : row * p.a_stride() + l));
-        const double y = load(p.in, o.b.data(),
-                              batch * o.stride_b + (p.b_transposed ? col * p.b_stride() + l
-                                                                   : l * p.b_stride() + col));
-        sum += x * y;
-        magnitude += std::abs(x * y);
+        const double term = x[l * a_step] * y[l * b_step];
+        sum += term;
+        magnitude += std::abs(term);
       }
       double want = alpha * sum;
       magnitude *= std::abs(alpha);
