@@ -13,7 +13,7 @@ demo: ## build, tune the demo problems for about five minutes, print the table
 	@scripts/build.sh release tilewright tilewright-runner
 	@scripts/demo.sh
 
-check: ## build and test: release, then ASan and UBSan, then short fuzzing
+check: ## build and test: release, then ASan and UBSan
 	@scripts/bootstrap.sh build test
 	@scripts/check.sh
 

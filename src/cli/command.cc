@@ -90,7 +90,9 @@ void print(const std::string& text) {
 }
 
 void note(const Cli& cli, const std::string& line) {
-  if (!cli.quiet) fmt::print(stderr, "{}\n", line);
+  if (cli.quiet) return;
+  std::fflush(stdout);  // on a terminal both streams are one text
+  fmt::print(stderr, "{}\n", line);
 }
 
 }  // namespace tilewright

@@ -164,7 +164,11 @@ Result<int> tune_command(Cli& cli, const TuneFlags& flags) {
   }
   print_next_step(cli, winners.front());
   if (problems->rows_refused) return static_cast<int>(ErrorCode::usage);
-  const bool beaten = std::ranges::any_of(winners, [](const Trial& t) { return t.speedup() > 1; });
+  // A tie or an ambiguous result beats nothing.
+  const bool beaten = std::ranges::any_of(winners, [](const Trial& t) {
+    const auto fastest = t.fastest_baseline();
+    return fastest != nullptr && fastest->second.comparison == "faster";
+  });
   return flags.require && !beaten ? static_cast<int>(ErrorCode::negative) : 0;
 }
 

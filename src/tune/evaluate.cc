@@ -118,6 +118,15 @@ Status Workbench::prepare() {
   if (present.empty()) present.emplace_back("reference");
 
   Result<Worker::Opened> opened = worker_.open(*arena_, nullptr, present);
+  if (!opened) {
+    // A library that looked fine may still refuse to start: go on with those that do.
+    std::erase_if(present, [&](const std::string& name) {
+      const Result<Worker::Opened> alone = worker_.open(*arena_, nullptr, {name});
+      if (!alone) remarks_.push_back(fmt::format("{}: {}", name, alone.error().message));
+      return !alone;
+    });
+    opened = worker_.open(*arena_, nullptr, present);
+  }
   if (!opened) return tl::unexpected(opened.error());
   if (!opened->session) {
     return fail(ErrorCode::environment, fmt::format("the baselines could not be started: {}: {}",

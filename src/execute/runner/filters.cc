@@ -56,6 +56,13 @@ constexpr std::string_view kStillNeeded =
     "exit exit_group rt_sigprocmask rt_sigreturn sigaltstack restart_syscall membarrier rseq "
     "set_robust_list ";
 
+// The sanitizers ask whether memory can be read by writing it to a pipe.
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+constexpr std::string_view kSanitizersNeed = "pipe pipe2 close";
+#else
+constexpr std::string_view kSanitizersNeed;
+#endif
+
 // SIGCANCEL and SIGSETXID of glibc (nptl internal-signals.h): the two below SIGRTMIN.
 constexpr std::array<std::uint64_t, 2> kLibrarySignals = {32, 33};
 
@@ -141,6 +148,7 @@ Status first_stage() {
 Status second_stage() {
   Filter filter(SCMP_ACT_TRAP);
   for (const auto name : words(kStillNeeded)) filter.rule(SCMP_ACT_ALLOW, name);
+  for (const auto name : words(kSanitizersNeed)) filter.rule(SCMP_ACT_ALLOW, name);
   // New memory is data. (A `mmap` without PROT_EXEC of a descriptor is harmless: none is open.)
   filter.rule(SCMP_ACT_ALLOW, "mmap", masked(2, PROT_EXEC, 0));
   filter.rule(SCMP_ACT_ALLOW, "mprotect", masked(2, PROT_EXEC, 0));
