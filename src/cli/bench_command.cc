@@ -110,6 +110,7 @@ Result<int> bench(Cli& cli, const BenchFlags& flags) {
   CompileOptions options;
   options.compiler = cli.settings.text("compile.cxx");
   options.cache_directory = cli.settings.text("cache.dir");
+  options.warn = [&cli](const std::string& line) { note(cli, line); };
   Result<Compiler> compiler = Compiler::create(options);
   if (!compiler) return tl::unexpected(compiler.error());
   WorkerOptions worker_options;

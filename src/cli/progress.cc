@@ -51,6 +51,7 @@ void ProgressLine::clear() {
 }
 
 void ProgressLine::remark(const std::string& line) {
+  const std::scoped_lock lock(mutex_);
   if (quiet_ || std::ranges::find(remarks_, line) != remarks_.end()) return;
   remarks_.push_back(line);
   clear();
@@ -58,6 +59,7 @@ void ProgressLine::remark(const std::string& line) {
 }
 
 void ProgressLine::show(const Progress& progress) {
+  const std::scoped_lock lock(mutex_);
   if (quiet_) return;
   if (verbose_) {
     clear();

@@ -5,7 +5,9 @@
 #include "tune/tune.h"
 
 #include <chrono>
+#include <mutex>
 #include <string>
+#include <vector>
 
 namespace tilewright {
 
@@ -21,6 +23,7 @@ class ProgressLine {
 
  private:
   void clear();
+  std::mutex mutex_;  // compile workers warn from threads of their own
   bool quiet_, verbose_, terminal_;
   bool drawn_ = false;
   std::vector<std::string> remarks_;

@@ -125,6 +125,12 @@ class ProblemTuner {
       if (queue.in_flight() == 0) break;
       std::optional<Built> built = queue.pop(std::chrono::milliseconds(50));
       if (!built) continue;
+      if (!built->result.binary && !blames_candidate(built->result.finding)) {
+        if (stopped()) break;
+        return fail(ErrorCode::environment,
+                    fmt::format("compiling: {}: {}", built->result.finding.rule,
+                                built->result.finding.detail));
+      }
       Result<Trial> trial = workbench_->evaluate(built->result, plan);
       if (!trial) return tl::unexpected(trial.error());
       if (Status status = record(built->program.text(), *trial); !status) return status;
