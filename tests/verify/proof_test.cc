@@ -286,7 +286,7 @@ std::vector<Fault> faults() {
            }
          }
        }),
-       "gemm 64x72x4096 f16 acc=f32 nn"},
+       "gemm 64x72x1024 f16 acc=f32 nn"},
       {"alpha is ignored", Outcome::wrong, "alpha-beta",
        [](const Call& call) { honest_call(call.arena, call.set, 1, call.beta); },
        "gemm 20x24x64 f16 acc=f32 nn alpha=any beta=any"},
