@@ -22,7 +22,7 @@ endfunction()
 function(tw_folder name)
   cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "LIBRARIES")
   file(GLOB sources CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/src/${name}/*.cc"
-       "${PROJECT_SOURCE_DIR}/src/${name}/cpu/*.cc")
+       "${PROJECT_SOURCE_DIR}/src/${name}/cpu/*.cc" "${PROJECT_SOURCE_DIR}/src/${name}/cuda/*.cc")
   list(FILTER sources EXCLUDE REGEX "/main\\.cc$")  # the program's, not the library's
   tw_edges(${name} edges)
   list(TRANSFORM edges PREPEND tw_)

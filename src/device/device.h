@@ -12,7 +12,21 @@
 
 namespace tilewright {
 
-enum class DeviceKind { cpu };  // cuda arrives with its own backend
+enum class DeviceKind { cpu, cuda };
+
+// What a CUDA device adds. `l2_bytes` and `name` of Device hold for both kinds.
+struct CudaFacts {
+  int ordinal = 0;                    // as the driver counts; no part of a key
+  int capability = 0;                 // 90 for compute capability 9.0
+  int multiprocessors = 0;            // SMs
+  std::int64_t shared_per_block = 0;  // bytes that one CTA may opt in to
+  std::int64_t shared_per_multiprocessor = 0;
+  std::int64_t registers_per_multiprocessor = 0;
+  std::int64_t memory_bytes = 0;
+  std::int64_t clock_kilohertz = 0;  // largest SM clock
+  double memory_bandwidth = 0;       // bytes/s by bus width and clock
+  int driver = 0;                    // CUDA version that the driver supports, 13000 for 13.0
+};
 
 struct Device {
   DeviceKind kind = DeviceKind::cpu;
@@ -24,6 +38,7 @@ struct Device {
   std::int64_t l1d_bytes = 32 << 10;  // per core
   std::int64_t l2_bytes = 1 << 20;    // per core
   std::int64_t l3_bytes = 0;          // shared; what the processor reports, 0 if none
+  CudaFacts cuda;                     // kind cuda; silicon is then the chip's name and capability
 
   [[nodiscard]] bool has(std::string_view feature) const;
   // Key of everything measured here: silicon, isa set and core count. Two names of one silicon

@@ -100,14 +100,14 @@ Finding finding_of(const Reply& reply) {
   return {row->outcome, reply.failure, reply.detail};
 }
 
-Session::State::~State() {
+HostSession::State::~State() {
   // With its socket closed a healthy child ends by itself; a few milliseconds are plenty.
   channel.reset();
   if (pid > 0) static_cast<void>(worker->reap(pid, 200ms));
   worker->busy = false;
 }
 
-Finding Session::State::end(Finding why, std::chrono::milliseconds grace) {
+Finding HostSession::State::end(Finding why, std::chrono::milliseconds grace) {
   channel.reset();
   if (pid > 0) {
     const Ending ending = worker->reap(pid, grace);
@@ -122,7 +122,7 @@ Finding Session::State::end(Finding why, std::chrono::milliseconds grace) {
 }
 
 // The socket closed: the child is dead or has thrown its end away.
-Finding Session::State::lost(std::string_view who) {
+Finding HostSession::State::lost(std::string_view who) {
   channel.reset();
   const Ending ending = worker->reap(pid, kGrace);
   pid = -1;
@@ -152,11 +152,11 @@ Finding Session::State::lost(std::string_view who) {
   return ended;
 }
 
-bool Session::State::trusted(std::string_view who) const {
+bool HostSession::State::trusted(std::string_view who) const {
   return who != "candidate" && slowest.contains(who);
 }
 
-std::chrono::nanoseconds Session::State::limit_of(std::string_view who) const {
+std::chrono::nanoseconds HostSession::State::limit_of(std::string_view who) const {
   const bool trusted = who != "candidate" && slowest.contains(who);
   const std::chrono::nanoseconds base = trusted
                                             ? std::chrono::nanoseconds(kBaselineLimit)
@@ -164,8 +164,9 @@ std::chrono::nanoseconds Session::State::limit_of(std::string_view who) const {
   return base + nanoseconds(problem.flop() / kSlowestPlausible);
 }
 
-Session::State::Answer Session::State::exchange(RequestBody body, std::chrono::nanoseconds limit,
-                                                std::string_view who) {
+HostSession::State::Answer HostSession::State::exchange(RequestBody body,
+                                                        std::chrono::nanoseconds limit,
+                                                        std::string_view who) {
   if (!ended.ok()) return {ended, {}, 0};
   // Nothing was asked since the last answer, so nothing may have been said. (A nonce that nothing
   // equals: any line is either a trap or a forgery.)
@@ -179,8 +180,9 @@ Session::State::Answer Session::State::exchange(RequestBody body, std::chrono::n
   return answer;
 }
 
-Session::State::Answer Session::State::await(std::uint64_t number, std::string_view nonce,
-                                             std::chrono::nanoseconds limit, std::string_view who) {
+HostSession::State::Answer HostSession::State::await(std::uint64_t number, std::string_view nonce,
+                                                     std::chrono::nanoseconds limit,
+                                                     std::string_view who) {
   std::string line;
   switch (channel.receive(line, limit)) {
     case Channel::Got::line:
@@ -217,10 +219,10 @@ Session::State::Answer Session::State::await(std::uint64_t number, std::string_v
   return {finding_of(*reply), std::move(*reply), 0};
 }
 
-Session::Session(std::unique_ptr<State> state) : state_(std::move(state)) {}
-Session::~Session() = default;
+HostSession::HostSession(std::unique_ptr<State> state) : state_(std::move(state)) {}
+HostSession::~HostSession() = default;
 
-Finding Session::call(const std::string& contestant, int set, float alpha, float beta) {
+Finding HostSession::call(const std::string& contestant, int set, float alpha, float beta) {
   auto answer = state_->exchange(CallRequest{contestant, set, alpha, beta},
                                  state_->limit_of(contestant), contestant);
   if (answer.finding.ok()) {
@@ -230,17 +232,17 @@ Finding Session::call(const std::string& contestant, int set, float alpha, float
   return answer.finding;
 }
 
-Finding Session::call_sizes(std::int64_t m, std::int64_t n, std::int64_t k) {
+Finding HostSession::call_sizes(std::int64_t m, std::int64_t n, std::int64_t k) {
   return state_->exchange(SizesRequest{m, n, k}, state_->limit_of("candidate"), "candidate")
       .finding;
 }
 
-Finding Session::reprepare() {
+Finding HostSession::reprepare() {
   const auto limit = kBaselineLimit * std::max(state_->sets, 1);
   return state_->exchange(ReprepareRequest{}, limit, "the baselines").finding;
 }
 
-TimingReply Session::time(const std::vector<Burst>& plan) {
+TimingReply HostSession::time(const std::vector<Burst>& plan) {
   TimingReply result;
   // The limit: pauses as planned, one call at its own limit, and the rest generously scaled from
   // the slowest call seen. So a hang is noticed about as soon as in call().

@@ -78,7 +78,35 @@ struct WorkerFacts {
   std::string missing;                 // what is not, and why
 };
 
-class Session;
+// The talk with one candidate and the baselines beside it. A session that was ended by what the
+// candidate did repeats that finding for every later request.
+class Session {
+ public:
+  virtual ~Session() = default;
+  Session() = default;
+  Session(const Session&) = delete;
+  Session& operator=(const Session&) = delete;
+
+  // One call of a contestant on one operand set. On a CPU a baseline beside a candidate takes alpha
+  // = 1 and beta = timed_beta() or 0: the lockdown forbids new machine code, and a library may make
+  // some for each scale. Without a candidate there is no lockdown and any scale will do.
+  [[nodiscard]] virtual Finding call(const std::string& contestant, int set, float alpha = 1,
+                                     float beta = 0) = 0;
+  // The candidate on other sizes than the problem's (ragged neighbours): operands of set 0 with
+  // m <= M, n <= N, k <= K and the arena's strides.
+  [[nodiscard]] virtual Finding call_sizes(std::int64_t m, std::int64_t n, std::int64_t k) = 0;
+  // Runs the bursts in order. Baselines were prepared when the session opened; reprepare() after
+  // their B has changed.
+  [[nodiscard]] virtual TimingReply time(const std::vector<Burst>& plan) = 0;
+  [[nodiscard]] virtual Finding reprepare() = 0;
+};
+
+// A Finding other than ok (launch_error, crash, cheat) means that the candidate could not be
+// loaded.
+struct Opened {
+  std::unique_ptr<Session> session;  // null unless finding.ok()
+  Finding finding;
+};
 
 class Worker {
  public:
@@ -89,46 +117,15 @@ class Worker {
   [[nodiscard]] const WorkerFacts& facts() const;
 
   // Opens a session for a candidate (nullptr: baselines only) with the named baselines. The arena
-  // must outlive the session, the worker too, and a worker has one session at a time. A Finding
-  // other than ok (launch_error, crash, cheat) means that the candidate could not be loaded; an
-  // Error, that the runner itself failed.
-  struct Opened {
-    std::unique_ptr<Session> session;  // null unless finding.ok()
-    Finding finding;
-  };
+  // must outlive the session, the worker too, and a worker has one session at a time. An Error
+  // means that the runner itself failed.
   [[nodiscard]] Result<Opened> open(const Arena& arena, const Binary* candidate,
                                     const std::vector<std::string>& baselines);
 
  private:
-  friend class Session;
+  friend class HostSession;
   struct State;
   explicit Worker(std::unique_ptr<State> state);
-  std::unique_ptr<State> state_;
-};
-
-class Session {
- public:
-  ~Session();
-  Session(const Session&) = delete;
-  Session& operator=(const Session&) = delete;
-
-  // One call of a contestant on one operand set. A baseline beside a candidate takes alpha = 1 and
-  // beta = timed_beta() or 0: the lockdown forbids new machine code, and a library may make some
-  // for each scale. Without a candidate there is no lockdown and any scale will do.
-  [[nodiscard]] Finding call(const std::string& contestant, int set, float alpha = 1,
-                             float beta = 0);
-  // The candidate on other sizes than the problem's (ragged neighbours): operands of set 0 with
-  // m <= M, n <= N, k <= K and the arena's strides.
-  [[nodiscard]] Finding call_sizes(std::int64_t m, std::int64_t n, std::int64_t k);
-  // Runs the bursts in order. Baselines were prepared when the session opened; reprepare() after
-  // their B has changed.
-  [[nodiscard]] TimingReply time(const std::vector<Burst>& plan);
-  [[nodiscard]] Finding reprepare();
-
- private:
-  friend class Worker;
-  struct State;
-  explicit Session(std::unique_ptr<State> state);
   std::unique_ptr<State> state_;
 };
 

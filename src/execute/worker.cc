@@ -209,8 +209,8 @@ Result<Worker> Worker::start(const WorkerOptions& options, const Device& device)
   return Worker(std::move(state));
 }
 
-Result<Worker::Opened> Worker::open(const Arena& arena, const Binary* candidate,
-                                    const std::vector<std::string>& baselines) {
+Result<Opened> Worker::open(const Arena& arena, const Binary* candidate,
+                            const std::vector<std::string>& baselines) {
   if (state_->busy) return fail(ErrorCode::internal, "the worker has a session open already");
   int binary = -1;
   if (candidate != nullptr) {
@@ -250,7 +250,7 @@ Result<Worker::Opened> Worker::open(const Arena& arena, const Binary* candidate,
   if (binary >= 0) close(binary);
   if (!reply) return tl::unexpected<Error>(reply.error());
 
-  auto session = std::make_unique<Session::State>();
+  auto session = std::make_unique<HostSession::State>();
   session->worker = state_.get();
   session->problem = arena.problem();
   session->sets = arena.layout().sets;
@@ -276,7 +276,7 @@ Result<Worker::Opened> Worker::open(const Arena& arena, const Binary* candidate,
                                                     loaded.finding.rule, loaded.finding.detail));
   }
   if (!loaded.finding.ok()) return Opened{nullptr, loaded.finding};
-  return Opened{std::unique_ptr<Session>(new Session(std::move(session))), {}};
+  return Opened{std::make_unique<HostSession>(std::move(session)), {}};
 }
 
 }  // namespace tilewright

@@ -8,6 +8,7 @@
 #include "execute/session.h"
 
 #include <map>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -43,7 +44,21 @@ struct Worker::State {
   [[nodiscard]] Ending reap(std::int64_t pid, std::chrono::milliseconds grace);
 };
 
-struct Session::State {
+class HostSession final : public Session {
+ public:
+  struct State;
+  explicit HostSession(std::unique_ptr<State> state);
+  ~HostSession() override;
+  Finding call(const std::string& contestant, int set, float alpha, float beta) override;
+  Finding call_sizes(std::int64_t m, std::int64_t n, std::int64_t k) override;
+  TimingReply time(const std::vector<Burst>& plan) override;
+  Finding reprepare() override;
+
+ private:
+  std::unique_ptr<State> state_;
+};
+
+struct HostSession::State {
   Worker::State* worker = nullptr;
   Problem problem;
   int sets = 0;

@@ -19,14 +19,23 @@ struct Name {
   std::string_view name;
   std::int64_t ExprNames::* field;
 };
-constexpr std::array<Name, 5> kNames = {{{"M", &ExprNames::m},
-                                         {"N", &ExprNames::n},
-                                         {"K", &ExprNames::k},
-                                         {"batch", &ExprNames::batch},
-                                         {"threads", &ExprNames::threads}}};
+constexpr std::array<Name, 13> kNames = {{{"M", &ExprNames::m},
+                                          {"N", &ExprNames::n},
+                                          {"K", &ExprNames::k},
+                                          {"batch", &ExprNames::batch},
+                                          {"threads", &ExprNames::threads},
+                                          {"lda", &ExprNames::lda},
+                                          {"ldb", &ExprNames::ldb},
+                                          {"ldc", &ExprNames::ldc},
+                                          {"sa", &ExprNames::sa},
+                                          {"sb", &ExprNames::sb},
+                                          {"sc", &ExprNames::sc},
+                                          {"sms", &ExprNames::sms},
+                                          {"slots", &ExprNames::slots}}};
 
-constexpr std::array<std::string_view, 9> kKnown = {"M",    "N",       "K",   "batch", "threads",
-                                                    "cdiv", "roundup", "min", "max"};
+constexpr std::array<std::string_view, 17> kKnown = {
+    "M",   "N",   "K",   "batch", "threads", "cdiv", "roundup", "min",  "max",
+    "lda", "ldb", "ldc", "sa",    "sb",      "sc",   "sms",     "slots"};
 
 using Value = Result<std::int64_t>;
 

@@ -10,20 +10,54 @@
 #include "launch/expr.h"
 #include "problem/problem.h"
 
+#include <array>
 #include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace tilewright {
 
+// A tensor map (cuTensorMapEncodeTiled) over the storage of one operand: three dimensions
+// {columns, rows, batch}, box {columns, rows, 1}, element strides 1, zeros out of bounds.
+struct TensorMapSpec {
+  char operand = 'a';      // a, b or c
+  int columns = 64;        // of the box, elements; columns * 2 bytes at most `swizzle` if not 0
+  int rows = 64;           // of the box
+  int swizzle = 128;       // bytes: 0, 32, 64 or 128
+  int l2_promotion = 256;  // bytes: 0, 64, 128 or 256
+  friend bool operator==(const TensorMapSpec&, const TensorMapSpec&) = default;
+};
+
+// How a CUDA kernel is launched. Expressions know M N K batch, the row strides lda ldb ldc, the
+// batch strides sa sb sc, `sms`, and `slots`: how many CTAs of this very kernel the device can hold
+// at once, in whole clusters. Alignment is the kernel's claim: elements by which lda, ldb, ldc and
+// all base addresses must be divisible.
+struct CudaLaunch {
+  std::array<std::string, 3> grid = {"1", "1", "1"};  // CTAs, multiples of the cluster
+  int threads = 128;                                  // per CTA
+  std::array<int, 3> cluster = {1, 1, 1};
+  std::string shared_bytes = "0";  // dynamic
+  // The first so many bytes of the workspace are zero at the first launch, and the kernel leaves
+  // them zero behind.
+  std::string zeroed = "0";
+  std::vector<TensorMapSpec> maps;
+  // In order: "a" "b" "c" "workspace" (pointers), "map0" ... (tensor maps by value), "alpha" "beta"
+  // (f32), "i32:EXPR", "i64:EXPR".
+  std::vector<std::string> arguments;
+  int alignment = 1;
+  friend bool operator==(const CudaLaunch&, const CudaLaunch&) = default;
+};
+
 struct Launch {
-  std::string target = "cpu";        // "cpu" now; "cuda" comes with its backend
-  std::string symbol = "tw_kernel";  // extern "C", of type tw_cpu_gemm_fn (cpu_abi.h)
+  std::string target = "cpu";        // "cpu" or "cuda"
+  std::string symbol = "tw_kernel";  // extern "C"; for a CPU of type tw_cpu_gemm_fn (cpu_abi.h)
   int threads = 1;
   std::string workspace = "0";  // bytes, an expression (expr.h)
   // Set when the kernel serves these sizes only (sizes=static).
   std::optional<std::int64_t> m, n, k;
+  CudaLaunch cuda;  // target "cuda"
   friend bool operator==(const Launch&, const Launch&) = default;
 };
 

@@ -117,11 +117,11 @@ Status Workbench::prepare() {
   }
   if (present.empty()) present.emplace_back("reference");
 
-  Result<Worker::Opened> opened = worker_.open(*arena_, nullptr, present);
+  Result<Opened> opened = worker_.open(*arena_, nullptr, present);
   if (!opened) {
     // A library that looked fine may still refuse to start: go on with those that do.
     std::erase_if(present, [&](const std::string& name) {
-      const Result<Worker::Opened> alone = worker_.open(*arena_, nullptr, {name});
+      const Result<Opened> alone = worker_.open(*arena_, nullptr, {name});
       if (!alone) remarks_.push_back(fmt::format("{}: {}", name, alone.error().message));
       return !alone;
     });
@@ -202,8 +202,8 @@ Result<Trial> Workbench::evaluate(const CompileResult& built, const EvaluationPl
     fail_trial(trial, {Outcome::launch_error, "workspace", status.error().message});
     return finish();
   }
-  Result<Worker::Opened> opened = worker_.open(
-      *arena_, &*built.binary, plan.time ? plan.baselines : std::vector<std::string>{});
+  Result<Opened> opened = worker_.open(*arena_, &*built.binary,
+                                       plan.time ? plan.baselines : std::vector<std::string>{});
   if (!opened) return tl::unexpected(opened.error());
   if (!opened->session) {
     fail_trial(trial, opened->finding);

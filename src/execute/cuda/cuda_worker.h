@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+// Talking to tilewright-cuda-runner, the only process that runs candidate device code.
+//
+// A candidate is a cubin and a declarative launch, so it has no host code to lock down: one runner
+// serves many candidates of one device. It is killed and started again after whatever leaves a
+// context unusable: a hang, an illegal address, a failed launch that sticks. The next candidate
+// then meets a fresh process, and the parent's context and operands are untouched.
+#pragma once
+
+#include "execute/cuda/device_arena.h"
+#include "execute/session.h"
+
+namespace tilewright {
+
+class CudaWorker {
+ public:
+  // `options.runner`: empty looks for tilewright-cuda-runner as Worker does for its runner.
+  [[nodiscard]] static Result<CudaWorker> start(const WorkerOptions& options, const Device& device);
+  ~CudaWorker();
+  CudaWorker(CudaWorker&&) noexcept;
+  CudaWorker& operator=(CudaWorker&&) noexcept;
+
+  // As Worker::open. Names of baselines: baseline/cuda/cuda_baseline.h.
+  [[nodiscard]] Result<Opened> open(const DeviceArena& arena, const Binary* candidate,
+                                    const std::vector<std::string>& baselines);
+  // How often the runner had to be started again: a fault costs a restart.
+  [[nodiscard]] int restarts() const;
+
+ private:
+  struct State;
+  explicit CudaWorker(std::unique_ptr<State> state);
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace tilewright
