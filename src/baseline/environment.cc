@@ -2,7 +2,7 @@
 // The tables behind environment.h. docs/measurement.md has the reasons and the numbers.
 #include "baseline/environment.h"
 
-#include "base/subprocess.h"
+#include "base/python.h"
 #include "baseline/baseline.h"
 #include "baseline/openblas_api.h"
 
@@ -58,29 +58,14 @@ std::string variable(const char* name) {
   return value == nullptr ? std::string{} : std::string(value);
 }
 
-// <prefix> of the Python that the user would start: wheels put shared libraries in <prefix>/lib.
-std::vector<std::string> python_prefixes() {
-  std::vector<std::string> prefixes;
-  for (const char* name : {"VIRTUAL_ENV", "CONDA_PREFIX"}) {
-    if (std::string prefix = variable(name); !prefix.empty()) prefixes.push_back(prefix);
-  }
-  if (!find_program("python3")) return prefixes;
-  Command ask;
-  ask.argv = {"python3", "-I", "-c", "import sys; print(sys.prefix)"};
-  ask.limit = std::chrono::seconds(5);
-  const auto answer = run(ask);
-  if (answer && answer->exit_code == 0) {
-    const std::string prefix = answer->output.substr(0, answer->output.find('\n'));
-    if (prefix.starts_with('/')) prefixes.push_back(prefix);
-  }
-  return prefixes;
-}
-
 // Where oneDNN 3 lies among Python's files, or empty. Found once: it does not move while we run,
 // and asking an interpreter takes tens of milliseconds.
 const std::string& onednn_of_python() {
   static const std::string found = [] {
-    for (const std::string& prefix : python_prefixes()) {
+    std::vector<std::string> prefixes = active_python_prefixes();
+    prefixes.push_back(python3_prefix());  // wheels put shared libraries in <prefix>/lib
+    for (const std::string& prefix : prefixes) {
+      if (prefix.empty()) continue;
       const auto path = std::filesystem::path(prefix) / "lib" / "libdnnl.so.3";
       std::error_code ignored;
       if (std::filesystem::exists(path, ignored)) return path.string();

@@ -26,6 +26,86 @@ std::int64_t first_known(std::initializer_list<std::int64_t> sizes) {
   return 0;
 }
 
+// The facts of a CUDA device under their names in a file, with the most that is believable.
+struct IntegerFact {
+  const char* name;
+  std::int64_t CudaFacts::* field;
+  std::int64_t most;
+};
+struct IntFact {
+  const char* name;
+  int CudaFacts::* field;
+  int most;
+};
+constexpr std::int64_t kMostBytes = std::int64_t{1} << 50;
+constexpr std::array kIntFacts = {
+    IntFact{"capability", &CudaFacts::capability, 9999},
+    IntFact{"multiprocessors", &CudaFacts::multiprocessors, 1 << 16},
+};
+constexpr std::array kIntegerFacts = {
+    IntegerFact{"shared_per_block", &CudaFacts::shared_per_block, kMostBytes},
+    IntegerFact{"shared_per_multiprocessor", &CudaFacts::shared_per_multiprocessor, kMostBytes},
+    IntegerFact{"registers_per_multiprocessor", &CudaFacts::registers_per_multiprocessor,
+                kMostBytes},
+    IntegerFact{"memory_bytes", &CudaFacts::memory_bytes, kMostBytes},
+    IntegerFact{"clock_kilohertz", &CudaFacts::clock_kilohertz, kMostBytes},
+};
+// What does not describe the chip but this machine; a description of an absent device has none.
+constexpr std::array kOptionalFacts = {
+    IntFact{"ordinal", &CudaFacts::ordinal, 1 << 16},
+    IntFact{"driver", &CudaFacts::driver, 1 << 30},
+};
+
+json facts_json(const CudaFacts& facts) {
+  json value{{"memory_bandwidth", facts.memory_bandwidth}};
+  for (const IntFact& fact : kIntFacts) value[fact.name] = facts.*fact.field;
+  for (const IntegerFact& fact : kIntegerFacts) value[fact.name] = facts.*fact.field;
+  for (const IntFact& fact : kOptionalFacts) value[fact.name] = facts.*fact.field;
+  return value;
+}
+
+tl::unexpected<Error> not_a_device(std::string_view what) {
+  return fail(ErrorCode::refused, fmt::format("not a device: {}", what));
+}
+
+// get<int>() would cut 1.5 to 1 and 2^40 to 0: checked before converting.
+Result<std::int64_t> integer(const json& number, std::string_view name, std::int64_t least,
+                             std::int64_t most) {
+  if (!number.is_number_integer() || number > most || number < least) {
+    return not_a_device(
+        fmt::format("{}={} is not a whole number in [{}, {}]", name, number.dump(), least, most));
+  }
+  return number.get<std::int64_t>();
+}
+
+// Throws json::exception for a field that is missing.
+Result<CudaFacts> facts_from(const json& value) {
+  CudaFacts facts;
+  for (const IntFact& fact : kIntFacts) {
+    const auto number = integer(value.at(fact.name), fact.name, 1, fact.most);
+    if (!number) return tl::unexpected(number.error());
+    facts.*fact.field = static_cast<int>(*number);
+  }
+  for (const IntegerFact& fact : kIntegerFacts) {
+    const auto number = integer(value.at(fact.name), fact.name, 0, fact.most);
+    if (!number) return tl::unexpected(number.error());
+    facts.*fact.field = *number;
+  }
+  for (const IntFact& fact : kOptionalFacts) {
+    if (!value.contains(fact.name)) continue;
+    const auto number = integer(value.at(fact.name), fact.name, 0, fact.most);
+    if (!number) return tl::unexpected(number.error());
+    facts.*fact.field = static_cast<int>(*number);
+  }
+  const json& bandwidth = value.at("memory_bandwidth");
+  if (!bandwidth.is_number() || bandwidth < 0 || bandwidth > 1e18) {
+    return not_a_device(
+        fmt::format("memory_bandwidth={} is not bytes per second", bandwidth.dump()));
+  }
+  facts.memory_bandwidth = bandwidth.get<double>();
+  return facts;
+}
+
 // The readable part of a fingerprint: the most telling feature, best first.
 constexpr std::array<std::string_view, 5> kTelling = {"amx_bf16", "avx512fp16", "avx512bf16",
                                                       "avx512f", "avx2"};
@@ -37,6 +117,8 @@ bool Device::has(std::string_view feature) const {
 }
 
 std::string Device::fingerprint() const {
+  // A chip's name and capability say what it can do; parts of one name differ in SMs.
+  if (kind == DeviceKind::cuda) return fmt::format("cuda-{}-{}sm", silicon, cuda.multiprocessors);
   const auto telling =
       std::find_if(kTelling.begin(), kTelling.end(), [&](std::string_view f) { return has(f); });
   auto sorted = isa;
@@ -66,44 +148,34 @@ Device detect_cpu() {
 }
 
 std::string to_json(const Device& device) {
-  return json{{"kind", "cpu"},
-              {"name", device.name},
-              {"silicon", device.silicon},
-              {"isa", device.isa},
-              {"cores", device.cores},
-              {"cpus", device.cpus},
-              {"l1d_bytes", device.l1d_bytes},
-              {"l2_bytes", device.l2_bytes},
-              {"l3_bytes", device.l3_bytes}}
-      // A brand string is bytes of the processor's choice, not always UTF-8.
-      .dump(-1, ' ', false, json::error_handler_t::replace);
+  json value{{"kind", device.kind == DeviceKind::cuda ? "cuda" : "cpu"},
+             {"name", device.name},
+             {"silicon", device.silicon},
+             {"isa", device.isa},
+             {"cores", device.cores},
+             {"cpus", device.cpus},
+             {"l1d_bytes", device.l1d_bytes},
+             {"l2_bytes", device.l2_bytes},
+             {"l3_bytes", device.l3_bytes}};
+  if (device.kind == DeviceKind::cuda) value["cuda"] = facts_json(device.cuda);
+  // A brand string is bytes of the processor's choice, not always UTF-8.
+  return value.dump(-1, ' ', false, json::error_handler_t::replace);
 }
 
 Result<Device> device_from_json(std::string_view text) {
-  const auto refuse = [](std::string_view what) {
-    return fail(ErrorCode::refused, fmt::format("not a device: {}", what));
-  };
   try {
     const json value = json::parse(text);
     Device device;
-    if (value.at("kind").get<std::string>() != "cpu") {
-      return refuse(fmt::format("kind={} is not \"cpu\"", value.at("kind").dump()));
+    const std::string kind = value.at("kind").get<std::string>();
+    if (kind != "cpu" && kind != "cuda") {
+      return not_a_device(fmt::format("kind=\"{}\" is neither \"cpu\" nor \"cuda\"", kind));
     }
     value.at("name").get_to(device.name);
     value.at("silicon").get_to(device.silicon);
     value.at("isa").get_to(device.isa);
     std::sort(device.isa.begin(), device.isa.end());
     device.isa.erase(std::unique(device.isa.begin(), device.isa.end()), device.isa.end());
-    // get<int>() would cut 1.5 to 1 and 2^40 to 0: check before converting.
-    const auto integer = [&](const json& number, std::string_view name, std::int64_t least,
-                             std::int64_t most) -> Result<std::int64_t> {
-      if (!number.is_number_integer() || number > most || number < least) {
-        return refuse(fmt::format("{}={} is not a whole number in [{}, {}]", name, number.dump(),
-                                  least, most));
-      }
-      return number.get<std::int64_t>();
-    };
-    constexpr std::int64_t kMostCpus = 1 << 20, kMostBytes = std::int64_t{1} << 50;
+    constexpr std::int64_t kMostCpus = 1 << 20;
     const auto cores = integer(value.at("cores"), "cores", 1, kMostCpus);
     if (!cores) return tl::unexpected(cores.error());
     device.cores = static_cast<int>(*cores);
@@ -119,9 +191,15 @@ Result<Device> device_from_json(std::string_view text) {
       if (!bytes) return tl::unexpected(bytes.error());
       device.*field = *bytes;
     }
+    if (kind == "cuda") {
+      device.kind = DeviceKind::cuda;
+      const auto facts = facts_from(value.at("cuda"));
+      if (!facts) return tl::unexpected(facts.error());
+      device.cuda = *facts;
+    }
     return device;
   } catch (const std::exception& error) {  // json::exception, which names the field or the place
-    return refuse(error.what());
+    return not_a_device(error.what());
   }
 }
 

@@ -33,7 +33,7 @@ struct Device {
   std::string name;              // marketing name: for people, never part of a key
   std::string silicon;           // vendor-family-model-stepping for a CPU: the key's first part
   std::vector<std::string> isa;  // sorted feature names: avx2 f16c fma avx512f avx512bf16 ...
-  int cores = 1;                 // physical cores this process may run on
+  int cores = 1;                 // physical cores this process may run on; of a GPU's host
   std::vector<int> cpus;  // one logical CPU id per such core, the ones that teams are pinned to
   std::int64_t l1d_bytes = 32 << 10;  // per core
   std::int64_t l2_bytes = 1 << 20;    // per core
@@ -41,8 +41,9 @@ struct Device {
   CudaFacts cuda;                     // kind cuda; silicon is then the chip's name and capability
 
   [[nodiscard]] bool has(std::string_view feature) const;
-  // Key of everything measured here: silicon, isa set and core count. Two names of one silicon
-  // have one fingerprint; other core counts or features have another.
+  // Key of everything measured here: silicon, isa set and core count of a CPU, silicon and SM count
+  // of a CUDA device. Two names of one CPU have one fingerprint; other core counts or features have
+  // another.
   [[nodiscard]] std::string fingerprint() const;
 };
 

@@ -56,7 +56,7 @@ enum FunctionAttribute : int {  // CUfunction_attribute
   kNonPortableClusterSize = 14,
 };
 
-struct LaunchAttribute {  // CUlaunchAttribute
+struct alignas(8) LaunchAttribute {  // CUlaunchAttribute
   int id = 0;
   char pad[4] = {};
   union {
@@ -98,7 +98,7 @@ struct AccessDescription {                 // CUmemAccessDesc
   int flags = 3;  // CU_MEM_ACCESS_FLAGS_PROT_READWRITE
 };
 
-struct alignas(64) TensorMap {  // CUtensorMap: opaque, 128 bytes
+struct alignas(128) TensorMap {  // CUtensorMap: opaque; the API asks for 64, its header gives 128
   std::uint64_t words[16];
 };
 enum TensorType : int { kTensorF16 = 6, kTensorBf16 = 9 };  // CUtensorMapDataType
