@@ -45,6 +45,7 @@ struct Burst {
   double gap_mean_us = 0;  // > 0: exponential idle gaps before each call, not counted
   std::uint64_t gap_seed = 0;
   double settle_seconds = 0;
+  bool wall = false;  // CUDA: launched one by one by the host and timed by its clock
   friend bool operator==(const Burst&, const Burst&) = default;
 };
 

@@ -15,10 +15,12 @@
 namespace tilewright {
 namespace {
 
-constexpr std::array<std::string_view, 4> kModeNames = {"offline", "hot", "cold", "server"};
+constexpr std::array<std::string_view, 5> kModeNames = {"offline", "hot", "cold", "server", "wall"};
 
 constexpr int kCalibrationCalls = 3;
 constexpr int kMostOfflineSets = 16;
+constexpr int kMostGraphSets = 32;
+constexpr double kGraphBytes = 256 << 20;   // that large sets together reach at least
 constexpr std::int64_t kPrivateCaches = 4;  // times what the cores hold for themselves
 constexpr std::int64_t kSharedCaches = 2;   // times the last level
 
@@ -44,6 +46,7 @@ Finding calibrate(const World& world, const std::vector<Slot>& slots, const Meas
     Burst burst;
     burst.contestant = slots[i].contestant;
     burst.settle_seconds = options.settle_seconds;
+    burst.wall = options.mode == Mode::wall;
     Asked first = ask(world, burst);
     if (!first.finding.ok()) return std::move(first.finding);
     double seconds = first.result.seconds;
@@ -129,7 +132,7 @@ Timing measure_in(const World& world, int sets, const std::vector<std::string>& 
   return timing;
 }
 
-Timing measure(Session& session, const Arena& arena, const std::vector<std::string>& baselines,
+Timing measure(Session& session, int sets, const std::vector<std::string>& baselines,
                const MeasureOptions& options, const TimedChecks& checks) {
   using Clock = std::chrono::steady_clock;
   using Seconds = std::chrono::duration<double>;
@@ -138,7 +141,19 @@ Timing measure(Session& session, const Arena& arena, const std::vector<std::stri
       .reprepare = [&] { return baselines.empty() ? Finding{} : session.reprepare(); },
       .now = [] { return Seconds(Clock::now().time_since_epoch()).count(); },
   };
-  return measure_in(world, arena.layout().sets, baselines, options, checks);
+  return measure_in(world, sets, baselines, options, checks);
+}
+
+MeasureOptions options_for(const Device& device, Mode mode) {
+  MeasureOptions options;
+  options.mode = mode;
+  if (device.kind == DeviceKind::cuda) {
+    options.rounds = 5;
+    options.burst_seconds = 0.02;
+    options.max_calls = 64 * 16;  // a graph of 64 launches, replayed
+    options.settle_seconds = 0;
+  }
+  return options;
 }
 
 int sets_for(const Problem& problem, const Device& device, Mode mode, std::int64_t byte_limit) {
@@ -149,15 +164,24 @@ int sets_for(const Problem& problem, const Device& device, Mode mode, std::int64
                                       static_cast<double>(problem.m) *
                                       static_cast<double>(problem.c_stride()) *
                                       static_cast<double>(size_of(problem.out));
+  const auto exceeding = [&](double bytes) { return std::floor(bytes / touched) + 1; };
   const std::int64_t last = std::max({device.l3_bytes, device.l2_bytes, device.l1d_bytes});
-  const std::int64_t wanted =
-      mode == Mode::cold
-          ? kSharedCaches * last
-          : kPrivateCaches * (device.l1d_bytes + device.l2_bytes) * std::max(device.cores, 1);
-  double sets = std::floor(static_cast<double>(wanted) / touched) + 1;
-  if (mode != Mode::cold) sets = std::clamp(sets, 2.0, static_cast<double>(kMostOfflineSets));
+  double sets = exceeding(static_cast<double>(kSharedCaches * last));
+  if (mode != Mode::cold && device.kind == DeviceKind::cuda) {
+    sets = std::clamp(std::ceil(kGraphBytes / touched), 2.0, static_cast<double>(kMostGraphSets));
+  } else if (mode != Mode::cold) {
+    sets = exceeding(static_cast<double>(kPrivateCaches * (device.l1d_bytes + device.l2_bytes) *
+                                         std::max(device.cores, 1)));
+    sets = std::clamp(sets, 2.0, static_cast<double>(kMostOfflineSets));
+  }
   const double fitting = std::floor(static_cast<double>(byte_limit) / stored);
   return static_cast<int>(std::max(std::min(sets, fitting), 1.0));
+}
+
+int sets_for(const Problem& problem, const Device& device, Mode mode) {
+  const std::int64_t gibibyte = std::int64_t{1} << 30;
+  return sets_for(problem, device, mode,
+                  device.kind == DeviceKind::cuda ? device.cuda.memory_bytes / 4 : gibibyte);
 }
 
 }  // namespace tilewright

@@ -13,7 +13,8 @@
 
 namespace tilewright {
 
-enum class Mode { offline, hot, cold, server };
+// wall: calls launched by the host back to back, on CUDA only (offline there is a replayed graph).
+enum class Mode { offline, hot, cold, server, wall };
 [[nodiscard]] std::string_view name_of(Mode mode);
 [[nodiscard]] std::optional<Mode> mode_from(std::string_view name);
 
@@ -54,14 +55,21 @@ struct Timing {
 };
 
 // The session must hold the candidate and every name in `baselines`.
-[[nodiscard]] Timing measure(Session& session, const Arena& arena,
-                             const std::vector<std::string>& baselines,
+// `sets` is how many operand sets its arena has.
+[[nodiscard]] Timing measure(Session& session, int sets, const std::vector<std::string>& baselines,
                              const MeasureOptions& options, const TimedChecks& checks);
 
-// Operand sets that an arena needs in this mode: offline rotates over at least four times the
-// private caches (16 sets at most), hot uses one, cold exceeds twice the last-level cache within
-// `byte_limit`.
+// How a mode is measured on a device. On CUDA a burst is a graph, replayed for about 20 ms; nothing
+// spins beside it, so there is no pause.
+[[nodiscard]] MeasureOptions options_for(const Device& device, Mode mode);
+
+// Operand sets that an arena needs in this mode, together within `byte_limit`; hot uses one. On a
+// CPU offline rotates over at least four times the private caches (16 sets at most), and cold
+// exceeds twice the last-level cache. On CUDA offline rotates over 32 sets, or over so many that
+// they exceed 256 MiB once a set is larger than 8 MiB; cold exceeds twice the L2 cache.
 [[nodiscard]] int sets_for(const Problem& problem, const Device& device, Mode mode,
-                           std::int64_t byte_limit = std::int64_t{1} << 30);
+                           std::int64_t byte_limit);
+// Within a gibibyte on a CPU, a quarter of the memory on CUDA.
+[[nodiscard]] int sets_for(const Problem& problem, const Device& device, Mode mode);
 
 }  // namespace tilewright

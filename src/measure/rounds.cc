@@ -110,6 +110,7 @@ std::vector<PlannedBurst> plan_round(const std::vector<Slot>& slots, const std::
     burst.calls = calls[static_cast<std::size_t>(slot)];
     burst.first_set = next_set;
     burst.each = server;
+    burst.wall = options.mode == Mode::wall;
     burst.gap_mean_us = server ? options.gap_mean_us : 0;
     burst.settle_seconds = options.settle_seconds;
     // The same arrivals for every contestant of a round.

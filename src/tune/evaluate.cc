@@ -93,7 +93,7 @@ Status Workbench::reserve_workspace(std::int64_t bytes) {
   arena_->use_workspace(bytes);
   VerifyOptions options;
   options.seed = seed_;
-  verifier_ = std::make_unique<Verifier>(*arena_, options);
+  verifier_ = std::make_unique<HostVerifier>(*arena_, options);
   return {};
 }
 
@@ -237,7 +237,7 @@ void Workbench::time_candidate(Session& session, const EvaluationPlan& plan, Tri
     TimedChecks checks;
     checks.before_round = [&] { verifier_->refresh(); };
     checks.after_round = [&](const std::vector<int>& sets) { return verifier_->check_timed(sets); };
-    timing = measure(session, *arena_, plan.baselines, options, checks);
+    timing = measure(session, arena_->layout().sets, plan.baselines, options, checks);
   }
   if (!timing.finding.ok()) {
     fail_trial(trial, timing.finding);

@@ -76,27 +76,31 @@ std::shared_ptr<const DataSet> Library::fresh(DataKind kind, std::uint64_t seed)
   return make(kind, seed);
 }
 
-const std::vector<std::shared_ptr<const RaggedSet>>& Library::ragged() {
+std::array<Extent, 5> ragged_extents(const Problem& p) {
+  std::array<Extent, 5> extents = {{{p.m - 1, p.n - 1, p.k - 1},
+                                    {p.m / 2 + 1, p.n / 3 + 1, p.k / 2 + 1},
+                                    {1, p.n, p.k},
+                                    {p.m, 1, 1},
+                                    {p.m, p.n, 0}}};
+  for (Extent& e : extents) {
+    e = {std::clamp<std::int64_t>(e.m, 0, p.m), std::clamp<std::int64_t>(e.n, 0, p.n),
+         std::clamp<std::int64_t>(e.k, 0, p.k)};
+  }
+  return extents;
+}
+
+const std::vector<RaggedFeed>& Library::ragged() {
   if (!ragged_.empty()) return ragged_;
   const Problem& p = problem_;
-  const std::array<Extent, 5> wanted = {{{p.m - 1, p.n - 1, p.k - 1},
-                                         {p.m / 2 + 1, p.n / 3 + 1, p.k / 2 + 1},
-                                         {1, p.n, p.k},
-                                         {p.m, 1, 1},
-                                         {p.m, p.n, 0}}};
-  for (const Extent& want : wanted) {
-    const Extent e{std::clamp<std::int64_t>(want.m, 0, p.m),
-                   std::clamp<std::int64_t>(want.n, 0, p.n),
-                   std::clamp<std::int64_t>(want.k, 0, p.k)};
-    auto set = std::make_shared<RaggedSet>();
-    set->extent = e;
+  for (const Extent& e : ragged_extents(p)) {
+    auto set = std::make_shared<DataSet>();
     set->operands = draw(p, DataKind::normal, seed_ * 64 + 63);
     const Strided a = packed_a(p, set->operands.a);
     const Strided b = packed_b(p, set->operands.b);
     set->reference = reference(p, a, b, e, true, seed_);
     poison_rest(a, p.a_transposed ? e.k : e.m, p.a_transposed ? e.m : e.k);
     poison_rest(b, p.b_transposed ? e.n : e.k, p.b_transposed ? e.k : e.n);
-    ragged_.push_back(std::move(set));
+    ragged_.push_back({e, std::move(set)});
   }
   return ragged_;
 }

@@ -6,6 +6,7 @@
 // seed and can be drawn again.
 #pragma once
 
+#include "verify/ground.h"
 #include "verify/inputs.h"
 #include "verify/reference.h"
 
@@ -16,19 +17,14 @@
 
 namespace tilewright {
 
-struct DataSet {
-  DataKind kind = DataKind::normal;
+struct DataSet final : Feed {
   std::uint64_t seed = 0;
   Operands operands;
   Reference reference;
 };
 
-// Sizes near the problem's, all within it. Outside them the operands hold NaN.
-struct RaggedSet {
-  Extent extent{};
-  Operands operands;
-  Reference reference;
-};
+// The sizes that a kernel with run-time sizes is tried on besides its own.
+[[nodiscard]] std::array<Extent, 5> ragged_extents(const Problem& problem);
 
 class Library {
  public:
@@ -38,7 +34,7 @@ class Library {
   [[nodiscard]] std::shared_ptr<const DataSet> fixed(DataKind kind);
   // A set of its own, drawn now.
   [[nodiscard]] std::shared_ptr<const DataSet> fresh(DataKind kind, std::uint64_t seed) const;
-  [[nodiscard]] const std::vector<std::shared_ptr<const RaggedSet>>& ragged();
+  [[nodiscard]] const std::vector<RaggedFeed>& ragged();
 
  private:
   [[nodiscard]] std::shared_ptr<DataSet> make(DataKind kind, std::uint64_t seed) const;
@@ -46,7 +42,7 @@ class Library {
   Problem problem_;
   std::uint64_t seed_;
   std::array<std::shared_ptr<const DataSet>, kDataKindNames.size()> fixed_;
-  std::vector<std::shared_ptr<const RaggedSet>> ragged_;
+  std::vector<RaggedFeed> ragged_;
 };
 
 // The same data but for one element of A (or B), with the reference corrected. For exact kinds,

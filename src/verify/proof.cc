@@ -7,8 +7,10 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <array>
 #include <cmath>
-#include <cstring>
+#include <string_view>
 #include <utility>
 
 namespace tilewright {
@@ -25,15 +27,13 @@ constexpr std::array<ExactRule, 3> kExactRules = {{{"exact-split-k", DataKind::s
 
 }  // namespace
 
-Proof::Proof(const Arena& arena, Library& library, Caller caller, std::uint64_t seed)
-    : arena_(arena),
-      problem_(arena.problem()),
-      library_(library),
+Proof::Proof(Ground& ground, Caller caller, std::uint64_t seed)
+    : ground_(ground),
+      problem_(ground.problem()),
       caller_(std::move(caller)),
       seed_(seed),
-      stage_(arena, caller_.owner),
       base_beta_(problem_.beta == BetaClass::one ? 1.0F : 0.0F) {
-  arena_.paint_guards();
+  ground_.paint_guards();
 }
 
 Verdict Proof::full() {
@@ -41,10 +41,10 @@ Verdict Proof::full() {
     static_cast<void>(no_results());
     return verdict_;
   }
-  static_cast<void>(exact_rules() && changed_element() && fresh_bound() && poison_and_repeat() &&
-                    workspace() && bait() && fresh_address() && other_bounds() && alpha_beta() &&
-                    ragged());
-  if (verdict_.finding.ok()) static_cast<void>(failed(stage_.all_intact()));
+  static_cast<void>(exact_rules() && changed_element() && fresh_bound(Depth::thorough) &&
+                    poison_and_repeat() && workspace() && bait() && fresh_address() &&
+                    other_bounds() && alpha_beta() && ragged());
+  if (verdict_.finding.ok()) static_cast<void>(passed(ground_.all_intact()));
   return verdict_;
 }
 
@@ -55,15 +55,15 @@ Verdict Proof::quick() {
   }
   const DataKind exact = applies(DataKind::split_k, problem_) ? DataKind::split_k : DataKind::signs;
   const char* rule = exact == DataKind::split_k ? "exact-split-k" : "exact-signs";
-  static_cast<void>(check(step(rule, Fill::nan), library_.fixed(exact)) && fresh_bound() &&
-                    check(step("poison", Fill::plausible), fresh_));
+  static_cast<void>(check(step(rule, Fill::nan), ground_.fixed(exact)) &&
+                    fresh_bound(Depth::brief) && check(step("poison", Fill::plausible), fresh_));
   return verdict_;
 }
 
 Verdict Proof::bounds_only() {
   if (problem_.batch * problem_.m * problem_.n == 0) return verdict_;
-  if (fresh_bound())
-    static_cast<void>(check(step("bound", Fill::plausible), library_.fixed(DataKind::uniform)));
+  if (fresh_bound(Depth::thorough))
+    static_cast<void>(check(step("bound", Fill::plausible), ground_.fixed(DataKind::uniform)));
   return verdict_;
 }
 
@@ -73,32 +73,39 @@ Proof::Step Proof::step(const char* rule, Fill fill, int set) const {
   return {rule, set, reads_c && fill == Fill::nan ? Fill::plausible : fill, 1, base_beta_, false};
 }
 
-bool Proof::failed(Finding finding) {
+bool Proof::passed(Finding finding) {
+  // Where the checker itself failed, what it found means nothing.
+  if (Finding trouble = ground_.trouble(); !trouble.ok()) finding = std::move(trouble);
   if (finding.ok()) return true;
   verdict_.finding = std::move(finding);
   return false;
 }
 
-bool Proof::check(const Step& s, const Data& data) {
+Finding Proof::call(int set, float alpha, float beta) {
+  ground_.settle();
+  if (Finding trouble = ground_.trouble(); !trouble.ok()) return trouble;
+  return caller_.call(set, alpha, beta);
+}
+
+bool Proof::check(const Step& s, const FeedPointer& data) {
   ++verdict_.checks;
   ++calls_;
-  if (!s.keep_data) stage_.place(s.set, data->operands);
-  stage_.fill_c(s.set, s.fill, seed_ + calls_);
-  stage_.scrub_workspace(calls_);
-  if (!failed(caller_.call(s.set, s.alpha, s.beta))) return false;
+  if (!s.keep_data) ground_.place(s.set, *data);
+  ground_.fill_c(s.set, s.fill, seed_ + calls_);
+  ground_.scrub_workspace(calls_);
+  if (!passed(call(s.set, s.alpha, s.beta))) return false;
   if (!judge(s, *data)) return false;
-  stage_.accept_c(s.set);
+  ground_.accept_c(s.set);
   previous_ = data;
   return true;
 }
 
-bool Proof::judge(const Step& s, const DataSet& data) {
-  if (!failed(stage_.intact(s.set))) return false;
-  const Strided c = view_c(arena_, s.set, caller_.owner);
+bool Proof::judge(const Step& s, const Feed& data) {
+  if (!passed(ground_.intact(s.set))) return false;
   const bool exact = is_exact(data.kind);
-  const Expectation x{&data.reference, exact, s.alpha, s.beta, stage_.before(s.set), 1};
   const bool norm = data.kind == DataKind::normal || data.kind == DataKind::uniform;
-  const Agreement agreement = compare(problem_, c, x, norm);
+  const Agreement agreement = ground_.compare(s.set, data, {s.alpha, s.beta, 1}, norm);
+  if (!passed({})) return false;
   if (!exact) {
     verdict_.max_bound_ratio = std::max(verdict_.max_bound_ratio, agreement.max_ratio);
   }
@@ -106,54 +113,44 @@ bool Proof::judge(const Step& s, const DataSet& data) {
     verdict_.max_abs_error = std::max(verdict_.max_abs_error, agreement.max_abs_error);
     verdict_.norm_ratio = std::max(verdict_.norm_ratio, agreement.norm_ratio);
   }
-  if (agreement.first) return failed(diagnose(s, data, x, *agreement.first));
+  if (agreement.first) return passed(diagnose(s, data, *agreement.first));
   // A library is held to the bound alone: to drop one that rounds twice would lower the bar.
-  if (norm && caller_.owner == Owner::candidate && norm_applies(problem_, agreement.results) &&
+  if (norm && ground_.owner() == Owner::candidate && norm_applies(problem_, agreement.results) &&
       agreement.norm_ratio > kNormLimit) {
-    return failed({Outcome::wrong, "norm",
+    return passed({Outcome::wrong, "norm",
                    fmt::format("{} data: normwise error {:.3f} times that of correct rounding, at "
                                "most {}",
                                name_of(data.kind), agreement.norm_ratio, kNormLimit)});
   }
   // What the sample left out. Large data may overflow, which only single results can excuse.
-  if (!data.reference.full && s.alpha == 1 && s.beta == 0 && data.kind != DataKind::large) {
-    const Freivalds freivalds(problem_, view_b(arena_, s.set), seed_ + calls_);
-    Freivalds::Options options;
-    options.exact = data.kind == DataKind::split_k;
-    if (const auto off = freivalds.check(view_a(arena_, s.set), c, options)) {
-      return failed({Outcome::wrong, s.rule,
+  if (s.alpha == 1 && s.beta == 0 && data.kind != DataKind::large) {
+    const bool no_error = data.kind == DataKind::split_k;
+    if (const auto off = ground_.weigh(s.set, data, no_error, seed_ + calls_)) {
+      return passed({Outcome::wrong, s.rule,
                      fmt::format("{} data, weighted sums of {} results: {}", name_of(data.kind),
                                  freivalds_group(problem_.out), off->text())});
     }
   }
-  return true;
+  return passed({});
 }
 
 // A mismatch may tell more than that a rule failed: what C held before shows through, or the result
 // belongs to data that are no longer there.
-Finding Proof::diagnose(const Step& s, const DataSet& data, const Expectation& x,
-                        const Mismatch& m) const {
-  const Strided c = view_c(arena_, s.set, caller_.owner);
-  const auto size = size_of(c.type);
-  const std::byte* got = c.row(m.batch, m.row) + m.col * static_cast<std::int64_t>(size);
-  const std::int64_t at = (m.batch * c.rows + m.row) * c.cols + m.col;
-  const std::byte* before = x.before.data() + at * static_cast<std::int64_t>(size);
+Finding Proof::diagnose(const Step& s, const Feed& data, const Mismatch& m) {
   const std::string text = fmt::format("{} data: {}", name_of(data.kind), m.text());
-  if (std::memcmp(got, before, size) == 0) {
+  const Ground::Before before = ground_.before(s.set, m);
+  if (before.untouched) {
     return {Outcome::wrong, "poison",
             fmt::format("{}; it still holds what it held before the call", text)};
   }
-  const double earlier = load(c.type, before, 0);
+  const double earlier = before.value;
   if (s.fill == Fill::plausible && s.beta == 0 &&
       std::fabs(m.got - earlier - m.want) <=
-          2 * (m.allowed + unit_roundoff(c.type) * (std::fabs(earlier) + std::fabs(m.got)))) {
+          2 * (m.allowed + unit_roundoff(problem_.out) * (std::fabs(earlier) + std::fabs(m.got)))) {
     return {Outcome::wrong, "poison", fmt::format("{}; it was added to what C held", text)};
   }
   if (previous_ && previous_.get() != &data && s.alpha == 1) {
-    Expectation stale = x;
-    stale.reference = &previous_->reference;
-    stale.exact = is_exact(previous_->kind);
-    if (!compare(problem_, c, stale, false).first) {
+    if (!ground_.compare(s.set, *previous_, {s.alpha, s.beta, 1}, false).first) {
       return {
           Outcome::cheat, "fresh-data",
           fmt::format("C is the result of {} data of an earlier call", name_of(previous_->kind))};
@@ -165,21 +162,21 @@ Finding Proof::diagnose(const Step& s, const DataSet& data, const Expectation& x
 
 bool Proof::no_results() {
   ++verdict_.checks;
-  if (!failed(caller_.call(0, 1, base_beta_))) return false;
-  return failed(stage_.all_intact());
+  if (!passed(call(0, 1, base_beta_))) return false;
+  return passed(ground_.all_intact());
 }
 
 bool Proof::exact_rules() {
   const Fill fill = base_beta_ != 0 ? Fill::even : Fill::nan;
   for (const ExactRule& rule : kExactRules) {
     if (!applies(rule.kind, problem_)) continue;
-    if (!check(step(rule.rule, fill), library_.fixed(rule.kind))) return false;
+    if (!check(step(rule.rule, fill), ground_.fixed(rule.kind))) return false;
   }
   return true;
 }
 
-bool Proof::fresh_bound() {
-  fresh_ = library_.fresh(DataKind::normal, seed_);
+bool Proof::fresh_bound(Depth depth) {
+  fresh_ = ground_.fresh(DataKind::normal, seed_, depth);
   return check(step("bound", Fill::nan), fresh_);
 }
 
@@ -188,7 +185,7 @@ bool Proof::other_bounds() {
   for (const DataKind kind :
        {DataKind::uniform, DataKind::cancelling, DataKind::large, DataKind::tiny}) {
     if (!applies(kind, problem_)) continue;
-    if (!check(step("bound", fill), library_.fixed(kind))) return false;
+    if (!check(step("bound", fill), ground_.fixed(kind))) return false;
     fill = fill == Fill::plausible ? Fill::nan : Fill::plausible;
   }
   return true;

@@ -3,13 +3,13 @@
 // says why each is there, proof.cc is their order.
 //
 // A Caller is what is proven: in production a Session, in the tests of this folder a function, so
-// that every rule can be tried on a planted fault without compiling anything.
+// that every rule can be tried on a planted fault without compiling anything. The Ground is where
+// its operands lie: the rules are the same on every device.
 #pragma once
 
 #include "base/outcome.h"
 #include "verify/bounds.h"
-#include "verify/library.h"
-#include "verify/stage.h"
+#include "verify/ground.h"
 #include "verify/verify.h"
 
 #include <cstdint>
@@ -21,13 +21,12 @@ namespace tilewright {
 struct Caller {
   std::function<Finding(int set, float alpha, float beta)> call;
   std::function<Finding(const Extent&)> call_sizes;  // empty: these sizes only
-  Owner owner = Owner::candidate;
 };
 
 class Proof {
  public:
-  // `seed` of the fresh data; `library` and `arena` are shared by many proofs.
-  Proof(const Arena& arena, Library& library, Caller caller, std::uint64_t seed);
+  // `seed` of the fresh data.
+  Proof(Ground& ground, Caller caller, std::uint64_t seed);
 
   [[nodiscard]] Verdict full();
   [[nodiscard]] Verdict quick();
@@ -35,7 +34,6 @@ class Proof {
   [[nodiscard]] Verdict bounds_only();
 
  private:
-  using Data = std::shared_ptr<const DataSet>;
   struct Step {
     const char* rule;
     int set = 0;
@@ -46,17 +44,18 @@ class Proof {
   };
 
   // One checked call. False ends the proof; the finding is in verdict_.
-  bool check(const Step& step, const Data& data);
-  bool judge(const Step& step, const DataSet& data);
-  bool failed(Finding finding);
-  [[nodiscard]] Finding diagnose(const Step& step, const DataSet& data, const Expectation& x,
-                                 const Mismatch& mismatch) const;
+  bool check(const Step& step, const FeedPointer& data);
+  bool judge(const Step& step, const Feed& data);
+  // Notes a finding and says whether the proof may go on.
+  bool passed(Finding finding);
+  [[nodiscard]] Finding call(int set, float alpha, float beta);
+  [[nodiscard]] Finding diagnose(const Step& step, const Feed& data, const Mismatch& mismatch);
   [[nodiscard]] Step step(const char* rule, Fill fill, int set = 0) const;
 
   bool no_results();
   bool exact_rules();
   bool changed_element();
-  bool fresh_bound();
+  bool fresh_bound(Depth depth);
   bool poison_and_repeat();
   bool workspace();
   bool bait();
@@ -66,15 +65,13 @@ class Proof {
   bool alpha_zero(float beta);
   bool ragged();
 
-  const Arena& arena_;
+  Ground& ground_;
   const Problem& problem_;
-  Library& library_;
   Caller caller_;
   std::uint64_t seed_;
-  Stage stage_;
   Verdict verdict_;
-  Data fresh_;     // this proof's normal data
-  Data previous_;  // what the last call worked on
+  FeedPointer fresh_;     // this proof's normal data
+  FeedPointer previous_;  // what the last call worked on
   float base_beta_ = 0;
   std::uint32_t calls_ = 0;
 };

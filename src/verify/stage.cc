@@ -68,10 +68,6 @@ void Stage::scrub_workspace(std::uint64_t number) const {
   std::ranges::fill(space.subspan(at), std::byte{0xa7});
 }
 
-void Stage::fill_baseline_c(int set, std::span<const std::byte> packed) {
-  put(view_c(arena_, set, Owner::baseline), packed);
-}
-
 void Stage::accept_c(int set) {
   sets_[static_cast<std::size_t>(set)].c = digest(arena_.c(set, owner_));
 }

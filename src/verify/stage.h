@@ -7,6 +7,7 @@
 #pragma once
 
 #include "base/outcome.h"
+#include "verify/ground.h"
 #include "verify/inputs.h"
 #include "verify/strided.h"
 
@@ -17,13 +18,6 @@
 
 namespace tilewright {
 
-enum class Fill {
-  nan,        // what was not written, or was read, shows
-  plausible,  // numbers that a result could be: shows a kernel that works only over NaN
-  damped,     // the same for damped data
-  even,       // small even integers: for exact data where beta is not zero
-};
-
 class Stage {
  public:
   Stage(const Arena& arena, Owner owner);  // whose C the calls write
@@ -33,8 +27,6 @@ class Stage {
   void fill_c(int set, Fill fill, std::uint64_t seed);
   // Overwrites the workspace: by turns NaN for every type, hashed words, and ordinary numbers.
   void scrub_workspace(std::uint64_t number) const;
-  // The baselines' C gets numbers of ours, so that it holds no result for a candidate to copy.
-  void fill_baseline_c(int set, std::span<const std::byte> packed);
   // Takes the C of `set` as it is now for its proper content.
   void accept_c(int set);
 

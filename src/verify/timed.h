@@ -8,19 +8,17 @@
 #pragma once
 
 #include "base/outcome.h"
-#include "verify/freivalds.h"
+#include "verify/ground.h"
 #include "verify/proof.h"
-#include "verify/stage.h"
 
 #include <cstdint>
-#include <optional>
 #include <vector>
 
 namespace tilewright {
 
 class TimedOutputs {
  public:
-  TimedOutputs(const Arena& arena, std::uint64_t seed);
+  TimedOutputs(Ground& ground, std::uint64_t seed);
 
   void arm();
   void refresh();
@@ -30,18 +28,15 @@ class TimedOutputs {
  private:
   [[nodiscard]] DataKind kind() const;
   void fill_c(int set, std::uint64_t seed);
-  const Freivalds& freivalds(int set);
   [[nodiscard]] Finding check_set(int set);
-  [[nodiscard]] Finding check_in_full(int set, std::int64_t calls, const char* rule) const;
+  // `finding`, unless the checker itself failed.
+  [[nodiscard]] Finding trusted(Finding finding) const;
 
-  const Arena& arena_;
+  Ground& ground_;
   const Problem& problem_;
   std::uint64_t seed_;
   std::uint64_t draws_ = 0;
-  Stage stage_;
   double beta_;
-  std::vector<std::optional<Freivalds>> freivalds_;         // per set; gone when B changes
-  std::vector<std::optional<Freivalds::Weighed>> weighed_;  // C at the start of a round, if read
 };
 
 }  // namespace tilewright

@@ -30,28 +30,48 @@ struct Verdict {
   bool repeatable = true;      // bitwise, run to run
 };
 
-// Holds references for one problem so that many candidates are checked against the same data.
+// Holds references for one problem so that many candidates are checked against the same data. The
+// rules are the same wherever the operands lie (ground.h).
 class Verifier {
  public:
-  Verifier(const Arena& arena, VerifyOptions options);
-  ~Verifier();
+  virtual ~Verifier() = default;
+  Verifier(const Verifier&) = delete;
+  Verifier& operator=(const Verifier&) = delete;
 
   // The whole proof, before timing. Draws data after the candidate was compiled.
   // `quick`: the screening subset instead. `ragged`: the kernel serves other sizes as well (its
   // launch fixes none of m, n, k), and is held to it.
-  [[nodiscard]] Verdict prove(Session& session, bool quick = false, bool ragged = false);
+  [[nodiscard]] virtual Verdict prove(Session& session, bool quick = false,
+                                      bool ragged = false) = 0;
   // The same checks (bound only) for a baseline: its status is not enough.
-  [[nodiscard]] Verdict prove_baseline(Session& session, const std::string& baseline);
+  [[nodiscard]] virtual Verdict prove_baseline(Session& session, const std::string& baseline) = 0;
 
   // Around timing. arm(): fresh normal data in every set, C holds a plausible pattern.
-  void arm();
+  virtual void arm() = 0;
   // Between rounds: rewrites A of every set, so that results of an earlier round are wrong now.
-  void refresh();
+  virtual void refresh() = 0;
   // After a round: every set's C against its present A, by Freivalds products in f64, set 0 in
   // full; guards and inputs too. `ran` lists the sets that the round's calls visited.
-  [[nodiscard]] Finding check_timed(const std::vector<int>& ran);
+  [[nodiscard]] virtual Finding check_timed(const std::vector<int>& ran) = 0;
   // After timing: A rewritten, C poisoned, called once more, checked in full.
-  [[nodiscard]] Finding replay(Session& session);
+  [[nodiscard]] virtual Finding replay(Session& session) = 0;
+
+ protected:
+  Verifier() = default;
+};
+
+// Operands in host memory. For those on a GPU: cuda/cuda_verifier.h.
+class HostVerifier final : public Verifier {
+ public:
+  HostVerifier(const Arena& arena, VerifyOptions options);
+  ~HostVerifier() override;
+
+  Verdict prove(Session& session, bool quick = false, bool ragged = false) override;
+  Verdict prove_baseline(Session& session, const std::string& baseline) override;
+  void arm() override;
+  void refresh() override;
+  Finding check_timed(const std::vector<int>& ran) override;
+  Finding replay(Session& session) override;
 
  private:
   struct State;

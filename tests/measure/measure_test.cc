@@ -292,5 +292,27 @@ TEST(Sets, StayWithinTheLimitAndAreAtLeastOne) {
   EXPECT_GE(sets_for(*parse_problem("gemm 0x0x0 f16 nn"), device, Mode::offline), 1);
 }
 
+TEST(Sets, OnCudaFollowTheOfflineProtocol) {
+  Device device;
+  device.kind = DeviceKind::cuda;
+  device.l2_bytes = 50 << 20;
+  device.cuda.memory_bytes = std::int64_t{140} << 30;
+  const auto sets = [&](const char* text, Mode mode) {
+    return sets_for(*parse_problem(text), device, mode);
+  };
+  EXPECT_EQ(sets("gemm 64x64x64 f16 nn", Mode::offline), 32);
+  EXPECT_EQ(sets("gemm 1024x1024x1024 f16 nn", Mode::offline), 32);  // 6 MiB each
+  EXPECT_EQ(sets("gemm 2048x2048x2048 f16 nn", Mode::offline), 11);  // 24 MiB each
+  EXPECT_EQ(sets("gemm 16384x16384x16384 f16 nn", Mode::offline), 2);
+  EXPECT_EQ(sets("gemm 2048x2048x2048 f16 nn", Mode::hot), 1);
+  EXPECT_EQ(sets("gemm 2048x2048x2048 f16 nn", Mode::cold), 5);
+  EXPECT_EQ(sets("gemm 2048x2048x2048 f16 nn", Mode::wall), 11);
+  device.cuda.memory_bytes = std::int64_t{4} << 30;
+  EXPECT_EQ(sets("gemm 16384x16384x16384 f16 nn", Mode::offline), 1);
+  EXPECT_EQ(options_for(device, Mode::offline).settle_seconds, 0);
+  EXPECT_GE(options_for(device, Mode::offline).rounds, 5);
+  EXPECT_GT(options_for(Device{}, Mode::offline).settle_seconds, 0);
+}
+
 }  // namespace
 }  // namespace tilewright

@@ -55,7 +55,8 @@ TEST(MeasureSession, FortyTimesTheWorkDoesNotWin) {
     visited.insert(sets.begin(), sets.end());
     return Finding{};
   };
-  const Timing timing = measure(*bench.session, *bench.arena, {"reference"}, quick(), checks);
+  const Timing timing =
+      measure(*bench.session, bench.arena->layout().sets, {"reference"}, quick(), checks);
   ASSERT_TRUE(timing.finding.ok() || timing.finding.outcome == Outcome::noisy)
       << timing.finding.rule << ": " << timing.finding.detail;
   ASSERT_EQ(timing.columns.size(), 2U);
@@ -76,7 +77,7 @@ TEST(MeasureSession, EveryModeRunsItsCourse) {
     ASSERT_TRUE(bench.session);
     MeasureOptions options = quick();
     options.mode = mode;
-    const Timing timing = measure(*bench.session, *bench.arena, {}, options, {});
+    const Timing timing = measure(*bench.session, bench.arena->layout().sets, {}, options, {});
     EXPECT_TRUE(timing.finding.ok() || timing.finding.outcome == Outcome::noisy)
         << name_of(mode) << ": " << timing.finding.detail;
     EXPECT_EQ(timing.mode, mode);
@@ -87,7 +88,7 @@ TEST(MeasureSession, EveryModeRunsItsCourse) {
 TEST(MeasureSession, ACandidateThatDiesWhileTimedIsACrash) {
   Bench bench("static int calls; KERNEL { if (++calls == 9) abort(); plain(x, team); }", 2, {});
   ASSERT_TRUE(bench.session);
-  const Timing timing = measure(*bench.session, *bench.arena, {}, quick(), {});
+  const Timing timing = measure(*bench.session, bench.arena->layout().sets, {}, quick(), {});
   EXPECT_EQ(timing.finding.outcome, Outcome::crash) << timing.finding.rule;
 }
 

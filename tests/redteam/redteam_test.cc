@@ -118,7 +118,7 @@ class RedTeam : public ::testing::TestWithParam<Case> {
     EXPECT_TRUE(opened) << (opened ? "" : opened.error().message);
     if (!opened || !opened->session) return opened ? opened->finding : Finding{};
     Session& session = *opened->session;
-    Verifier verifier(*arena, {});
+    HostVerifier verifier(*arena, {});
     *verdict = verifier.prove(session, false, true);
     if (!verdict->finding.ok()) return verdict->finding;
     // Timing starts after as many calls whatever the proof needed: two fixtures count them.

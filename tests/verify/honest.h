@@ -5,6 +5,7 @@
 
 #include "base/element.h"
 #include "base/rng.h"
+#include "verify/host_ground.h"
 #include "verify/proof.h"
 
 #include <gtest/gtest.h>

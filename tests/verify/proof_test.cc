@@ -15,7 +15,8 @@ namespace {
 
 Verdict prove(const Arena& arena, const Caller& caller, std::uint64_t seed = 1) {
   Library library(arena.problem(), 3);
-  return Proof(arena, library, caller, seed).full();
+  HostGround ground(arena, library);
+  return Proof(ground, caller, seed).full();
 }
 
 class Honest : public ::testing::TestWithParam<const char*> {};
@@ -29,11 +30,13 @@ TEST_P(Honest, IsProvenAndStaysRightWhenTimed) {
   EXPECT_TRUE(verdict.repeatable);
   EXPECT_LE(verdict.max_bound_ratio, 1);
   Library library(p, 4);
-  const Verdict quick = Proof(arena, library, caller, 2).quick();
+  HostGround ground(arena, library);
+  const Verdict quick = Proof(ground, caller, 2).quick();
   EXPECT_TRUE(quick.finding.ok()) << quick.finding.rule << ": " << quick.finding.detail;
   EXPECT_LT(quick.checks, verdict.checks + 1);
 
-  TimedOutputs timed(arena, 5);
+  HostGround bench(arena, library);
+  TimedOutputs timed(bench, 5);
   timed.arm();
   for (int round = 0; round < 3; ++round) {
     timed.refresh();
@@ -394,7 +397,9 @@ TEST(Timed, RoundsThatDoNotComputeAreSeen) {
     const Arena arena = arena_of(p, 3);
     const Caller caller = honest_caller(arena);
     const float beta = timed_beta(p);
-    TimedOutputs timed(arena, 5);
+    Library library(p, 4);
+    HostGround ground(arena, library);
+    TimedOutputs timed(ground, 5);
     timed.arm();
     timed.refresh();
     for (int set = 0; set < 3; ++set) static_cast<void>(caller.call(set, 1, beta));
@@ -424,7 +429,9 @@ TEST(Timed, RoundsThatDoNotComputeAreSeen) {
 TEST(Timed, ReplayIsOverNaNWithAnotherA) {
   const Problem p = problem_of("gemm 40x48x64 f16 acc=f32 nn");
   const Arena arena = arena_of(p, 2);
-  TimedOutputs timed(arena, 5);
+  Library library(p, 4);
+  HostGround ground(arena, library);
+  TimedOutputs timed(ground, 5);
   timed.arm();
   honest_call(arena, 0);
   const std::vector<std::byte> result = get(view_c(arena, 0));

@@ -62,7 +62,7 @@ TEST_P(VerifierTest, GeneratedKernelsAndTheBaselinePass) {
     auto opened = worker->open(*arena, &*built.binary, {"reference"});
     ASSERT_TRUE(opened && opened->session) << name;
     Session& session = *opened->session;
-    Verifier verifier(*arena, {.seed = 7});
+    HostVerifier verifier(*arena, {.seed = 7});
     const Verdict baseline = verifier.prove_baseline(session, "reference");
     EXPECT_TRUE(baseline.finding.ok()) << baseline.finding.rule << baseline.finding.detail;
     const Verdict verdict = verifier.prove(session, false, !launch.m && !launch.n && !launch.k);
