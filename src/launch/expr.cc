@@ -41,7 +41,9 @@ using Value = Result<std::int64_t>;
 
 class Evaluator {
  public:
-  Evaluator(std::string_view text, const ExprNames& names) : text_(text), names_(names) {}
+  // `form_only`: values do not count, so arithmetic does not fail.
+  Evaluator(std::string_view text, const ExprNames& names, bool form_only = false)
+      : text_(text), names_(names), form_only_(form_only) {}
 
   Value all() {
     if (text_.size() > kMostLength) {
@@ -54,7 +56,8 @@ class Evaluator {
     if (at_ != text_.size()) {
       return error(at_, fmt::format("'{}' is not expected here", text_[at_]));
     }
-    if (*value < 0) return error(0, fmt::format("the result {} is negative", *value));
+    if (*value < 0 && !form_only_)
+      return error(0, fmt::format("the result {} is negative", *value));
     return value;
   }
 
@@ -100,7 +103,7 @@ class Evaluator {
       if (!right) return right;
       const bool bad = plus ? __builtin_add_overflow(*left, *right, &*left)
                             : __builtin_sub_overflow(*left, *right, &*left);
-      if (bad) return overflow(here);
+      if (bad && !form_only_) return overflow(here);
     }
     return left;
   }
@@ -113,7 +116,7 @@ class Evaluator {
       if (!take('*')) return left;
       const auto right = atom();
       if (!right) return right;
-      if (__builtin_mul_overflow(*left, *right, &*left)) return overflow(here);
+      if (__builtin_mul_overflow(*left, *right, &*left) && !form_only_) return overflow(here);
     }
     return left;
   }
@@ -162,6 +165,7 @@ class Evaluator {
       return error(here, fmt::format("'{}' is not a known function", function),
                    nearest_word(function, kKnown));
     }
+    if (form_only_) return *a;
     if (*b == 0) return error(here, fmt::format("{}({}, 0) divides by zero", function, *a));
     if (*a < 0 || *b < 0) {
       return error(here, fmt::format("{}({}, {}) has a negative argument", function, *a, *b));
@@ -175,6 +179,7 @@ class Evaluator {
 
   std::string_view text_;
   const ExprNames& names_;
+  bool form_only_;
   std::size_t at_ = 0;
   int depth_ = 0;
 };
@@ -183,6 +188,13 @@ class Evaluator {
 
 Result<std::int64_t> evaluate(std::string_view expression, const ExprNames& names) {
   return Evaluator(expression, names).all();
+}
+
+Status check_expression(std::string_view expression) {
+  const ExprNames nothing;
+  const auto value = Evaluator(expression, nothing, true).all();
+  if (!value) return tl::unexpected(value.error());
+  return {};
 }
 
 }  // namespace tilewright

@@ -3,8 +3,8 @@
 //
 // Operators + - * with the usual precedence, parentheses, and the functions cdiv(a,b),
 // roundup(a,b), min(a,b), max(a,b). Names: M N K batch threads, and for CUDA lda ldb ldc sa sb sc
-// sms slots (launch.h). All arithmetic is 64-bit and
-// checked: overflow, a negative result or a division by zero is an error, never a wrong number.
+// sms slots (launch.h). All arithmetic is 64-bit and checked: overflow, a negative result or a
+// division by zero is an error, never a wrong number.
 #pragma once
 
 #include "base/error.h"
@@ -22,5 +22,8 @@ struct ExprNames {
 };
 
 [[nodiscard]] Result<std::int64_t> evaluate(std::string_view expression, const ExprNames& names);
+// Whether it is an expression at all: names, functions and parentheses, for values that are not
+// known yet.
+[[nodiscard]] Status check_expression(std::string_view expression);
 
 }  // namespace tilewright

@@ -4,6 +4,7 @@
 #include "launch/launch.h"
 
 #include "base/text.h"
+#include "launch/json_fields.h"
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -11,14 +12,20 @@
 #include <algorithm>
 #include <array>
 #include <exception>
+#include <span>
+#include <utility>
 
 namespace tilewright {
 namespace {
 
 using nlohmann::json;
 
-constexpr std::array<std::string_view, 7> kFields = {"target", "symbol", "threads", "workspace",
-                                                     "m",      "n",      "k"};
+// What each target knows; m, n and k only where a kernel serves one size.
+constexpr std::array<std::string_view, 7> kCpuFields = {"target", "symbol", "threads", "workspace",
+                                                        "m",      "n",      "k"};
+constexpr std::array<std::string_view, 14> kCudaFields = {
+    "target", "symbol",  "threads",      "workspace", "m",    "n",         "k",
+    "grid",   "cluster", "shared_bytes", "zeroed",    "maps", "arguments", "alignment"};
 constexpr int kMostThreads = 4096;
 constexpr std::int64_t kSizeLimit = std::int64_t{1} << 40;
 
@@ -26,17 +33,9 @@ struct StaticSize {
   const char* field;
   std::string_view name;
   std::optional<std::int64_t> Launch::* fixed;
-  std::int64_t Problem::* asked;
 };
-constexpr std::array<StaticSize, 3> kStaticSizes = {{{"m", "M", &Launch::m, &Problem::m},
-                                                     {"n", "N", &Launch::n, &Problem::n},
-                                                     {"k", "K", &Launch::k, &Problem::k}}};
-
-tl::unexpected<Error> refuse(std::string_view what) {
-  return fail(
-      ErrorCode::refused, fmt::format("not a launch description: {}", what),
-      R"(a correct one is {"target":"cpu","symbol":"tw_kernel","threads":1,"workspace":"0"})");
-}
+constexpr std::array<StaticSize, 3> kStaticSizes = {
+    {{"m", "M", &Launch::m}, {"n", "N", &Launch::n}, {"k", "K", &Launch::k}}};
 
 bool is_identifier(std::string_view text) {
   const auto letter = [](char c) {
@@ -47,52 +46,52 @@ bool is_identifier(std::string_view text) {
              text.begin(), text.end(), [&](char c) { return letter(c) || (c >= '0' && c <= '9'); });
 }
 
-bool in_range(const json& value, std::int64_t least, std::int64_t most) {
-  return value.is_number_integer() && value >= least && value <= most;
+Status known_fields_only(const json& value, std::span<const std::string_view> known) {
+  for (const auto& [key, ignored] : value.items()) {
+    if (std::find(known.begin(), known.end(), key) == known.end()) {
+      const auto meant = nearest_word(key, known);
+      return refuse_launch(
+          fmt::format("unknown field '{}'{}", key,
+                      meant.empty() ? "" : fmt::format(", did you mean '{}'?", meant)));
+    }
+  }
+  return {};
 }
 
 Result<Launch> read(const json& value) {
-  if (!value.is_object()) return refuse("it is not a JSON object");
-  for (const auto& [key, ignored] : value.items()) {
-    if (std::find(kFields.begin(), kFields.end(), key) == kFields.end()) {
-      const auto meant = nearest_word(key, kFields);
-      return refuse(fmt::format("unknown field '{}'{}", key,
-                                meant.empty() ? "" : fmt::format(", did you mean '{}'?", meant)));
-    }
-  }
+  if (!value.is_object()) return refuse_launch("it is not a JSON object");
   Launch launch;
   launch.target = value.value("target", launch.target);
-  if (launch.target != "cpu") {
-    return refuse(
-        fmt::format("target='{}' is not 'cpu', the one target of this build", launch.target));
+  const bool cuda = launch.target == "cuda";
+  if (!cuda && launch.target != "cpu") {
+    return refuse_launch(fmt::format("target='{}' is neither 'cpu' nor 'cuda'", launch.target));
   }
+  const Status known =
+      cuda ? known_fields_only(value, kCudaFields) : known_fields_only(value, kCpuFields);
+  if (!known) return tl::unexpected(known.error());
   launch.symbol = value.value("symbol", launch.symbol);
   if (!is_identifier(launch.symbol)) {
-    return refuse(fmt::format("symbol='{}' is not a C identifier", launch.symbol));
+    return refuse_launch(fmt::format("symbol='{}' is not a C identifier", launch.symbol));
   }
-  if (value.contains("threads")) {
-    if (!in_range(value["threads"], 1, kMostThreads)) {
-      return refuse(fmt::format("threads={} is not a whole number in [1, {}]",
-                                value["threads"].dump(), kMostThreads));
+  if (cuda) {
+    if (Status read = read_cuda_fields(value, launch.cuda); !read) {
+      return tl::unexpected(read.error());
     }
-    launch.threads = value["threads"].get<int>();
+  } else if (value.contains("threads")) {
+    const auto threads = read_number(value["threads"], "threads", 1, kMostThreads);
+    if (!threads) return tl::unexpected(threads.error());
+    launch.threads = static_cast<int>(*threads);
   }
   if (value.contains("workspace")) {
-    const json& workspace = value["workspace"];
-    if (in_range(workspace, 0, INT64_MAX)) {
-      launch.workspace = workspace.dump();  // a plain number of bytes is an expression, too
-    } else if (workspace.is_string()) {
-      launch.workspace = workspace.get<std::string>();
-    } else {
-      return refuse(fmt::format("workspace={} is neither an expression nor a number of bytes",
-                                workspace.dump()));
-    }
+    auto workspace = read_expression(value["workspace"], "workspace", "bytes");
+    if (!workspace) return tl::unexpected(workspace.error());
+    launch.workspace = std::move(*workspace);
   }
   for (const auto& size : kStaticSizes) {
     if (!value.contains(size.field)) continue;
     const json& number = value[size.field];
     if (!in_range(number, 0, kSizeLimit - 1)) {
-      return refuse(
+      return refuse_launch(
           fmt::format("{}={} is not a whole number in [0, 2^40)", size.field, number.dump()));
     }
     launch.*size.fixed = number.get<std::int64_t>();
@@ -103,10 +102,12 @@ Result<Launch> read(const json& value) {
 }  // namespace
 
 std::string to_json(const Launch& launch) {
+  const bool cuda = launch.target == "cuda";
   nlohmann::ordered_json value{{"target", launch.target},
                                {"symbol", launch.symbol},
-                               {"threads", launch.threads},
+                               {"threads", cuda ? launch.cuda.threads : launch.threads},
                                {"workspace", launch.workspace}};
+  if (cuda) write_cuda_fields(value, launch.cuda);
   for (const auto& size : kStaticSizes) {
     if (const auto& fixed = launch.*size.fixed) value[size.field] = *fixed;
   }
@@ -117,25 +118,45 @@ Result<Launch> launch_from_json(std::string_view text) {
   try {
     return read(json::parse(text));
   } catch (const std::exception& error) {  // json::exception, which says where
-    return refuse(error.what());
+    return refuse_launch(error.what());
   }
 }
 
-Result<std::int64_t> workspace_bytes(const Launch& launch, const Problem& problem) {
-  for (const auto& size : kStaticSizes) {
+Status serves(const Launch& launch, std::int64_t m, std::int64_t n, std::int64_t k) {
+  const std::array<std::int64_t, 3> sizes = {m, n, k};
+  for (std::size_t i = 0; i < sizes.size(); ++i) {
+    const auto& size = kStaticSizes[i];
     const auto& fixed = launch.*size.fixed;
-    const std::int64_t asked = problem.*size.asked;
-    if (fixed && *fixed != asked) {
+    if (fixed && *fixed != sizes[i]) {
       return fail(ErrorCode::usage,
                   fmt::format("the kernel '{}' serves {}={} only, the problem has {}={}",
-                              launch.symbol, size.name, *fixed, size.name, asked));
+                              launch.symbol, size.name, *fixed, size.name, sizes[i]));
     }
   }
-  return evaluate(launch.workspace, {.m = problem.m,
-                                     .n = problem.n,
-                                     .k = problem.k,
-                                     .batch = problem.batch,
-                                     .threads = launch.threads});
+  return {};
+}
+
+ExprNames names_for(const Launch& launch, const Problem& problem) {
+  ExprNames names{.m = problem.m, .n = problem.n, .k = problem.k, .batch = problem.batch};
+  names.threads = launch.target == "cuda" ? launch.cuda.threads : launch.threads;
+  names.lda = problem.a_stride();
+  names.ldb = problem.b_stride();
+  names.ldc = problem.c_stride();
+  names.sa = problem.a_rows() * names.lda;
+  names.sb = problem.b_rows() * names.ldb;
+  names.sc = problem.m * names.ldc;
+  return names;
+}
+
+Result<std::int64_t> workspace_bytes(const Launch& launch, const Problem& problem, int sms,
+                                     std::int64_t slots) {
+  if (Status fits = serves(launch, problem.m, problem.n, problem.k); !fits) {
+    return tl::unexpected(fits.error());
+  }
+  ExprNames names = names_for(launch, problem);
+  names.sms = sms;
+  names.slots = slots;
+  return evaluate(launch.workspace, names);
 }
 
 }  // namespace tilewright

@@ -3,7 +3,8 @@
 //
 // It travels as a small JSON file beside the source or binary, so a kernel that a person or a
 // language model wrote enters by the same door as a generated one. There is no host code in a
-// candidate. For a CPU: which symbol, how many threads, how much workspace.
+// candidate. For a CPU: which symbol, how many threads, how much workspace. For CUDA also the grid,
+// tensor maps and arguments: cuda/call.h evaluates them, docs/cuda.md has an example.
 #pragma once
 
 #include "base/error.h"
@@ -22,10 +23,10 @@ namespace tilewright {
 // A tensor map (cuTensorMapEncodeTiled) over the storage of one operand: three dimensions
 // {columns, rows, batch}, box {columns, rows, 1}, element strides 1, zeros out of bounds.
 struct TensorMapSpec {
-  char operand = 'a';      // a, b or c
-  int columns = 64;        // of the box, elements; columns * 2 bytes at most `swizzle` if not 0
-  int rows = 64;           // of the box
-  int swizzle = 128;       // bytes: 0, 32, 64 or 128
+  char operand = 'a';  // a, b or c
+  int columns = 64;    // of the box, elements: a multiple of 8, in bytes at most `swizzle` if not 0
+  int rows = 64;       // of the box
+  int swizzle = 128;   // bytes: 0, 32, 64 or 128
   int l2_promotion = 256;  // bytes: 0, 64, 128 or 256
   friend bool operator==(const TensorMapSpec&, const TensorMapSpec&) = default;
 };
@@ -38,7 +39,7 @@ struct CudaLaunch {
   std::array<std::string, 3> grid = {"1", "1", "1"};  // CTAs, multiples of the cluster
   int threads = 128;                                  // per CTA
   std::array<int, 3> cluster = {1, 1, 1};
-  std::string shared_bytes = "0";  // dynamic
+  std::string shared_bytes = "0";  // dynamic; may not name `slots`, which depend on it
   // The first so many bytes of the workspace are zero at the first launch, and the kernel leaves
   // them zero behind.
   std::string zeroed = "0";
@@ -64,7 +65,14 @@ struct Launch {
 [[nodiscard]] std::string to_json(const Launch& launch);
 [[nodiscard]] Result<Launch> launch_from_json(std::string_view text);
 
-// Workspace bytes for a problem, or why this launch cannot serve it.
-[[nodiscard]] Result<std::int64_t> workspace_bytes(const Launch& launch, const Problem& problem);
+// Workspace bytes for a problem, or why this launch cannot serve it. A CUDA launch may name `sms`
+// and `slots`: before its cubin is loaded slots_bound() (cuda/call.h) stands for the latter.
+[[nodiscard]] Result<std::int64_t> workspace_bytes(const Launch& launch, const Problem& problem,
+                                                   int sms = 1, std::int64_t slots = 1);
+
+// Whether a kernel made for fixed sizes is asked for those.
+[[nodiscard]] Status serves(const Launch& launch, std::int64_t m, std::int64_t n, std::int64_t k);
+// What expressions know of a problem; sms and slots are left at 1.
+[[nodiscard]] ExprNames names_for(const Launch& launch, const Problem& problem);
 
 }  // namespace tilewright

@@ -45,6 +45,15 @@ TEST(Expr, Cases) {
   EXPECT_GT(count, 40);
 }
 
+TEST(Expr, FormIsCheckedWithoutValues) {
+  for (const char* text : {"M-64", "cdiv(M,K)", "9223372036854775807*M+9223372036854775807"}) {
+    EXPECT_TRUE(check_expression(text)) << text;
+  }
+  for (const char* text : {"", "M+", "MM", "div(M,2)", "cdiv(M)", "(M", "M)"}) {
+    EXPECT_FALSE(check_expression(text)) << text;
+  }
+}
+
 TEST(Expr, DepthAndLengthAreBounded) {
   const auto nested = [](int depth) {
     return std::string(static_cast<std::size_t>(depth), '(') + "1" +

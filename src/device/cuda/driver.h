@@ -101,7 +101,7 @@ struct AccessDescription {                 // CUmemAccessDesc
 struct alignas(128) TensorMap {  // CUtensorMap: opaque; the API asks for 64, its header gives 128
   std::uint64_t words[16];
 };
-enum TensorType : int { kTensorF16 = 6, kTensorBf16 = 9 };  // CUtensorMapDataType
+enum TensorType : int { kTensorF16 = 6, kTensorF32 = 7, kTensorBf16 = 9 };  // CUtensorMapDataType
 enum TensorSwizzle : int { kSwizzleNone = 0, kSwizzle32 = 1, kSwizzle64 = 2, kSwizzle128 = 3 };
 enum TensorPromotion : int { kPromoteNone = 0, kPromote64 = 1, kPromote128 = 2, kPromote256 = 3 };
 
@@ -199,6 +199,9 @@ struct Driver {
   // Success, or an Error "what: text(status)".
   [[nodiscard]] Status check(Code status, std::string_view what) const;
 };
+
+// "13.0" for 13000.
+[[nodiscard]] std::string version_text(int version);
 
 // The driver, opened and initialised once per process, or why not, with the fix (CASES C21:
 // libcuda.so.1 absent, present without a device, or older than the program needs).
