@@ -93,6 +93,7 @@ class Reader {
     row.read(std::size_t{4}, burst.gap_mean_us);
     row.read(std::size_t{5}, burst.gap_seed);
     row.read(std::size_t{6}, burst.settle_seconds);
+    if (json.size() > 7) row.read(std::size_t{7}, burst.wall);
     return row.ok();
   }
   static bool convert(const Json& json, RawSample& sample) {
@@ -101,6 +102,7 @@ class Reader {
     row.read(std::size_t{1}, sample.seconds);
     row.read(std::size_t{2}, sample.calls);
     row.read(std::size_t{3}, sample.switches);
+    if (json.size() > 4) row.read(std::size_t{4}, sample.latency);
     return row.ok();
   }
   static bool convert(const Json& json, ArenaLayout& layout) {
@@ -145,6 +147,10 @@ void write_fields(Json& json, const OpenRequest& r) {
   json["baselines"] = r.baselines;
   json["cpus"] = r.cpus;
   json["memory_limit"] = r.memory_limit;
+  if (r.arena.empty()) return;  // a CPU's
+  json["arena"] = r.arena;
+  json["workspace_in_use"] = r.workspace_in_use;
+  json["workspace_zeroed"] = r.workspace_zeroed;
 }
 void read_fields(Reader& in, OpenRequest& r) {
   in.read("problem", r.problem);
@@ -154,6 +160,9 @@ void read_fields(Reader& in, OpenRequest& r) {
   in.read("baselines", r.baselines);
   in.read("cpus", r.cpus);
   in.read("memory_limit", r.memory_limit);
+  in.read_optional("arena", r.arena);
+  in.read_optional("workspace_in_use", r.workspace_in_use);
+  in.read_optional("workspace_zeroed", r.workspace_zeroed);
 }
 void write_fields(Json& json, const ReapRequest& r) {
   json["pid"] = r.pid;
@@ -193,8 +202,10 @@ void read_fields(Reader& in, SizesRequest& r) {
 void write_fields(Json& json, const TimeRequest& r) {
   json["plan"] = Json::array();
   for (const Burst& b : r.plan) {
-    json["plan"].push_back(
-        {b.contestant, b.calls, b.first_set, b.each, b.gap_mean_us, b.gap_seed, b.settle_seconds});
+    Json row = {b.contestant,  b.calls,    b.first_set,     b.each,
+                b.gap_mean_us, b.gap_seed, b.settle_seconds};
+    if (b.wall) row.push_back(b.wall);
+    json["plan"].push_back(std::move(row));
   }
 }
 void read_fields(Reader& in, TimeRequest& r) {
@@ -266,6 +277,7 @@ std::string to_line(const Reply& r) {
   put("detail", r.detail, none.detail);
   put("uncounted", r.uncounted_seconds, none.uncounted_seconds);
   put("prime", r.prime_seconds, none.prime_seconds);
+  put("choices", r.choices, none.choices);
   put("pid", r.pid, none.pid);
   put("status", r.status, none.status);
   put("killed", r.killed, none.killed);
@@ -273,7 +285,9 @@ std::string to_line(const Reply& r) {
   put("isolation", r.isolation, none.isolation);
   put("missing", r.missing, none.missing);
   for (const RawSample& s : r.samples) {
-    json["samples"].push_back({s.burst, s.seconds, s.calls, s.switches});
+    Json row = {s.burst, s.seconds, s.calls, s.switches};
+    if (s.latency != 0) row.push_back(s.latency);
+    json["samples"].push_back(std::move(row));
   }
   return dump(json);
 }
@@ -289,6 +303,7 @@ Result<Reply> parse_reply(std::string_view line) {
   reader.read_optional("detail", reply.detail);
   reader.read_optional("uncounted", reply.uncounted_seconds);
   reader.read_optional("prime", reply.prime_seconds);
+  reader.read_optional("choices", reply.choices);
   reader.read_optional("pid", reply.pid);
   reader.read_optional("status", reply.status);
   reader.read_optional("killed", reply.killed);

@@ -33,6 +33,9 @@ struct OpenRequest {
   std::vector<std::string> baselines;
   std::vector<int> cpus;
   std::uint64_t memory_limit = 0;
+  // CUDA alone: which arena this is, and what of its workspace was handed out and is zero at first.
+  std::string arena;
+  std::int64_t workspace_in_use = 0, workspace_zeroed = 0;
 };
 // Kill what is left of a session, after `grace_ms` for it to end by itself, and wait for it.
 struct ReapRequest {
@@ -80,6 +83,7 @@ struct RawSample {
   double seconds = 0;
   int calls = 1;
   std::int64_t switches = 0;
+  double latency = 0;
   friend bool operator==(const RawSample&, const RawSample&) = default;
 };
 
@@ -92,6 +96,7 @@ struct Reply {
   std::vector<RawSample> samples;      // time
   double uncounted_seconds = 0;        // time: settling, gaps and uncounted calls
   std::vector<double> prime_seconds;   // open: one run of each baseline
+  std::vector<std::string> choices;    // open, CUDA: what each baseline chose
   std::int64_t pid = 0;                // open, by the zygote
   std::int64_t status = 0;             // reap: as waitpid gives it
   bool killed = false;                 // reap: it had not ended by itself

@@ -37,6 +37,9 @@ struct WorkerOptions {
 // One burst: `calls` calls of one contestant back to back, rotating over the sets. Pauses
 // `settle_seconds`; then, unless `each`, makes one call more on the set before `first_set`, not
 // counted, which brings the contestant's own threads back from their sleep; then the clock starts.
+//
+// On CUDA the calls are launches of a graph (64 at a time) and the clock is the device's, unless
+// `wall`: then the host launches each, and the clock is the host's, until the last has finished.
 struct Burst {
   std::string contestant;  // "candidate", or a baseline's name
   int calls = 1;
@@ -65,6 +68,9 @@ struct Sample {
   double seconds = 0;  // per call
   int calls = 1;
   std::int64_t switches = 0;  // involuntary context switches during the burst
+  // CUDA, one call at a time: from before the launch until the host knows that it is done, by the
+  // host's clock; `seconds` is then the device's share. Else 0.
+  double latency = 0;
 };
 
 struct TimingReply {
@@ -107,6 +113,7 @@ class Session {
 struct Opened {
   std::unique_ptr<Session> session;  // null unless finding.ok()
   Finding finding;
+  std::vector<std::string> choices;  // CUDA: what each baseline chose to run (CudaBaseline::choice)
 };
 
 class Worker {

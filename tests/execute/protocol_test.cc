@@ -18,6 +18,7 @@ namespace {
 
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using ::testing::Not;
 
 Request round_trip(const RequestBody& body) {
   const Request sent{std::numeric_limits<std::uint64_t>::max(), "00ff\"\\\n", body};
@@ -46,9 +47,20 @@ TEST(ProtocolTest, RequestsSurviveTheLine) {
             (SizesRequest{1, 2, std::int64_t{1} << 40}));
   EXPECT_EQ(same(ReprepareRequest{}), ReprepareRequest{});
   EXPECT_EQ(same(SyncRequest{}), SyncRequest{});
-  const std::vector<Burst> plan = {{"candidate", 4, 1, true, 12.5, 99, 0.002}, {"onednn"}};
+  const std::vector<Burst> plan = {{"candidate", 4, 1, true, 12.5, 99, 0.002},
+                                   {"onednn"},
+                                   {"cublas", 9, 0, false, 0, 0, 0, true}};
   EXPECT_EQ(same(TimeRequest{plan}).plan, plan);
   EXPECT_TRUE(same(TimeRequest{}).plan.empty());
+}
+
+TEST(ProtocolTest, WhatCudaAddsIsAbsentFromACpusLines) {
+  EXPECT_THAT(to_line(Request{1, "n", TimeRequest{{{"onednn", 4}}}}),
+              HasSubstr(R"(["onednn",4,0,false,0.0,0,0.0])"));
+  EXPECT_THAT(to_line(Request{1, "n", OpenRequest{}}), Not(HasSubstr("arena")));
+  Reply reply;
+  reply.samples = {{0, 0.5, 2, 1}};
+  EXPECT_THAT(to_line(reply), HasSubstr("[[0,0.5,2,1]]"));
 }
 
 TEST(ProtocolTest, ScalarsThatJsonDoesNotKnowSurvive) {
@@ -80,6 +92,13 @@ TEST(ProtocolTest, OpenSurvivesTheLine) {
   EXPECT_EQ(got.layout.c_baseline, 7);
   EXPECT_EQ(got.layout.workspace, 8);
   EXPECT_EQ(got.layout.workspace_bytes, 9);
+  open.arena = "00ff";
+  open.workspace_in_use = 5;
+  open.workspace_zeroed = 4;
+  const OpenRequest cuda = same(open);
+  EXPECT_EQ(cuda.arena, "00ff");
+  EXPECT_EQ(cuda.workspace_in_use, 5);
+  EXPECT_EQ(cuda.workspace_zeroed, 4);
 }
 
 TEST(ProtocolTest, RepliesSurviveTheLine) {
@@ -89,9 +108,10 @@ TEST(ProtocolTest, RepliesSurviveTheLine) {
   EXPECT_EQ(*parse_reply(to_line(reply)), reply);
   reply.failure = "dlopen";
   reply.detail = "a \"quoted\" text";
-  reply.samples = {{0, 1e-7 / 3, 64, 2}, {1, 0.1, 1, 0}};
+  reply.samples = {{0, 1e-7 / 3, 64, 2}, {1, 0.1, 1, 0}, {2, 1e-6, 1, 0, 9e-6}};
   reply.uncounted_seconds = 0.25;
   reply.prime_seconds = {1.5, 2.5};
+  reply.choices = {"algo 66", ""};
   reply.pid = 42;
   reply.status = 139;
   reply.killed = true;
@@ -127,6 +147,7 @@ TEST(ProtocolTest, RefusesWhatIsOff) {
       R"({"seq":1,"nonce":"a","verb":"call","contestant":"x","set":3000000000,"alpha_bits":0,"beta_bits":0})",
       R"({"seq":1,"nonce":"a","verb":"time","plan":[["x",1]]})",
       R"({"seq":1,"nonce":"a","verb":"time","plan":[["x",1,0,false,1e999,0,0]]})",
+      R"({"seq":1,"nonce":"a","verb":"time","plan":[["x",1,0,false,0,0,0,1]]})",
       R"({"seq":1,"nonce":"a","verb":"time","plan":{"x":1}})"};
   for (const char* line : requests) EXPECT_FALSE(parse_request(line)) << line;
   const char* const replies[] = {"",
@@ -135,6 +156,8 @@ TEST(ProtocolTest, RefusesWhatIsOff) {
                                  R"({"seq":1})",
                                  R"({"seq":1,"nonce":"a","samples":[[0,1e-3,1]]})",
                                  R"({"seq":1,"nonce":"a","samples":[[0,"1",1,0]]})",
+                                 R"({"seq":1,"nonce":"a","samples":[[0,1e-3,1,0,"1"]]})",
+                                 R"({"seq":1,"nonce":"a","choices":["x",1]})",
                                  R"({"seq":1,"nonce":"a","samples":7})",
                                  R"({"seq":1,"nonce":"a","killed":1})",
                                  R"({"seq":1,"nonce":"a","detail":null})"};
