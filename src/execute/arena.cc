@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // The arena: where each matrix lies, the guards round it, and what a broken guard is called.
 //
-// A guard is at least kGuardBytes and one row of its matrix wide, so that the first row past the
-// end and the gap of the last row both fall inside it. A guard byte depends on its position: a copy
+// A guard byte depends on its position: a copy
 // of one guard, or of a row, never passes for another. The memfd is sealed against resizing, since
 // a runner that truncated it would end the parent with SIGBUS. Next: session.h.
 #include "execute/arena.h"
+
+#include "execute/arena_layout.h"
 
 #include <fcntl.h>
 #include <sys/mman.h>
@@ -22,48 +23,7 @@
 namespace tilewright {
 namespace {
 
-constexpr std::int64_t kAlignment = 64;
-constexpr std::int64_t kPage = 4096;
-
-constexpr std::int64_t round_up(std::int64_t value, std::int64_t multiple) {
-  return (value + multiple - 1) / multiple * multiple;
-}
-
-// One guarded piece of memory: a matrix of one operand set, or the workspace (one row).
-struct Piece {
-  const char* name = "";
-  std::int64_t offset = 0;  // of the first element, in set 0
-  std::int64_t batch = 1, rows = 0;
-  std::int64_t row_bytes = 0, stride_bytes = 0;  // what a row holds; from one row to the next
-  [[nodiscard]] std::int64_t bytes() const {
-    const std::int64_t count = batch * rows;
-    return count == 0 || row_bytes == 0 ? 0 : (count - 1) * stride_bytes + row_bytes;
-  }
-  [[nodiscard]] std::int64_t guard_bytes() const {
-    return round_up(kGuardBytes + (bytes() == 0 ? 0 : stride_bytes), kAlignment);
-  }
-};
-
-enum PieceIndex { kA, kB, kC, kCBaseline, kMatrices };
-
-std::array<Piece, kMatrices> matrices(const Problem& problem, const ArenaLayout& layout) {
-  const auto in = static_cast<std::int64_t>(size_of(problem.in));
-  const auto out = static_cast<std::int64_t>(size_of(problem.out));
-  const auto piece = [&](const char* name, std::int64_t offset, std::int64_t rows,
-                         std::int64_t cols, std::int64_t stride, std::int64_t size) {
-    return Piece{name, offset, problem.batch, rows, cols * size, stride * size};
-  };
-  return {
-      piece("A", layout.a, problem.a_rows(), problem.a_cols(), problem.a_stride(), in),
-      piece("B", layout.b, problem.b_rows(), problem.b_cols(), problem.b_stride(), in),
-      piece("C", layout.c, problem.m, problem.n, problem.c_stride(), out),
-      piece("the baselines' C", layout.c_baseline, problem.m, problem.n, problem.c_stride(), out)};
-}
-
-// The first `bytes` of the workspace, which is one row with guards of the least width.
-Piece workspace_piece(const ArenaLayout& layout, std::int64_t bytes) {
-  return Piece{"workspace", layout.workspace, 1, 1, bytes, 0};
-}
+constexpr LayoutRules kRules = {.alignment = 64, .guard_bytes = kGuardBytes, .page = 4096};
 
 // The guard byte at `position` in the arena. Cheap, because row gaps can be as large as a matrix.
 std::byte pattern(std::int64_t position) {
@@ -101,8 +61,8 @@ void for_each_gap(const Piece& piece, std::int64_t start, Visit visit) {
 
 void paint_piece(std::byte* base, const Piece& piece, std::int64_t start) {
   const std::int64_t end = start + piece.bytes();
-  paint(base, start - piece.guard_bytes(), start);
-  paint(base, end, end + piece.guard_bytes());
+  paint(base, start - piece.guard_bytes(kRules), start);
+  paint(base, end, end + piece.guard_bytes(kRules));
   for_each_gap(piece, start, [base](std::int64_t first, std::int64_t last, std::int64_t) {
     paint(base, first, last);
   });
@@ -114,7 +74,7 @@ std::string bytes_text(std::int64_t count) {
 
 // The changed byte nearest to the data, in words.
 std::optional<std::string> broken(const std::byte* base, const Piece& piece, std::int64_t start) {
-  const std::int64_t end = start + piece.bytes(), guard = piece.guard_bytes();
+  const std::int64_t end = start + piece.bytes(), guard = piece.guard_bytes(kRules);
   if (const std::int64_t at = first_changed(base, end, end + guard); at != end + guard) {
     return fmt::format("{}, {} past the end", piece.name, bytes_text(at - end + 1));
   }
@@ -132,40 +92,6 @@ std::optional<std::string> broken(const std::byte* base, const Piece& piece, std
                         bytes_text(at - first + 1));
   });
   return found;
-}
-
-ArenaLayout lay_out(const Problem& problem, int sets, std::int64_t workspace_bytes) {
-  ArenaLayout layout;
-  layout.sets = sets;
-  std::int64_t cursor = 0;
-  const auto place = [&cursor](const Piece& piece) {
-    const std::int64_t start = round_up(cursor + piece.guard_bytes(), kAlignment);
-    cursor = start + piece.bytes() + piece.guard_bytes();
-    return start;
-  };
-  const auto pieces = matrices(problem, layout);
-  layout.a = place(pieces[kA]);
-  layout.b = place(pieces[kB]);
-  layout.c = place(pieces[kC]);
-  layout.c_baseline = place(pieces[kCBaseline]);
-  layout.set_stride = round_up(cursor, kAlignment);
-  cursor = layout.set_stride * sets;
-  layout.workspace_bytes = workspace_bytes;
-  layout.workspace = place(workspace_piece(layout, workspace_bytes));
-  layout.bytes = round_up(cursor, kPage);
-  return layout;
-}
-
-// What lay_out() will ask for, as a double that cannot overflow.
-double estimate_bytes(const Problem& problem, int sets, std::int64_t workspace_bytes) {
-  const auto matrix = [&problem](std::int64_t rows, std::int64_t stride, ElementType type) {
-    return static_cast<double>(problem.batch) * static_cast<double>(rows) *
-           static_cast<double>(stride) * static_cast<double>(size_of(type));
-  };
-  return sets * (matrix(problem.a_rows(), problem.a_stride(), problem.in) +
-                 matrix(problem.b_rows(), problem.b_stride(), problem.in) +
-                 2 * matrix(problem.m, problem.c_stride(), problem.out)) +
-         static_cast<double>(workspace_bytes);
 }
 
 tl::unexpected<Error> system_failure(const char* call, std::int64_t bytes) {
@@ -222,7 +148,7 @@ Result<Arena> Arena::create(const Problem& problem, int sets, std::int64_t works
   }
   auto state = std::make_unique<State>();
   state->problem = problem;
-  state->layout = lay_out(problem, sets, workspace_bytes);
+  state->layout = lay_out(problem, sets, workspace_bytes, kRules);
   state->workspace_used = workspace_bytes;
   const std::int64_t bytes = state->layout.bytes;
   state->fd = memfd_create("tilewright-operands", MFD_CLOEXEC | MFD_ALLOW_SEALING);

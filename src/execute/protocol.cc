@@ -5,6 +5,8 @@
 
 #include "base/text.h"
 
+#include <sys/random.h>
+
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
@@ -241,6 +243,13 @@ std::string dump(const Json& json) {
 }
 
 }  // namespace
+
+std::string fresh_nonce() {
+  std::uint64_t word = 0;
+  while (getrandom(&word, sizeof word, 0) != static_cast<ssize_t>(sizeof word)) {
+  }
+  return fmt::format("{:016x}", word);
+}
 
 std::string to_line(const Request& request) {
   Json json = {

@@ -91,7 +91,7 @@ struct RawSample {
 struct Reply {
   std::uint64_t sequence = 0;
   std::string nonce;
-  std::string failure;  // empty: done. Else a word of kFailures (session.cc)
+  std::string failure;  // empty: done. Else a word of kFailures (failures.cc)
   std::string detail;
   std::vector<RawSample> samples;      // time
   double uncounted_seconds = 0;        // time: settling, gaps and uncounted calls
@@ -105,6 +105,9 @@ struct Reply {
   std::string missing;                 // hello
   friend bool operator==(const Reply&, const Reply&) = default;
 };
+
+// Sixteen hexadecimal digits from the kernel.
+[[nodiscard]] std::string fresh_nonce();
 
 [[nodiscard]] std::string to_line(const Request& request);
 [[nodiscard]] Result<Request> parse_request(std::string_view line);

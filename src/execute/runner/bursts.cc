@@ -3,57 +3,13 @@
 // clock; inside the clock is nothing but the calls.
 #include "execute/runner/bursts.h"
 
-#include "base/rng.h"
+#include "execute/clock.h"
 
-#include <sys/resource.h>
-
-#include <fmt/format.h>
-
-#include <cmath>
+#include <string>
+#include <utility>
 
 namespace tilewright::runner {
 namespace {
-
-constexpr int kMaxCalls = 10'000'000;
-constexpr double kMaxIdleSeconds = 60;
-
-std::int64_t involuntary_switches() {
-  rusage usage{};
-  getrusage(RUSAGE_SELF, &usage);
-  return usage.ru_nivcsw;
-}
-
-// Sleeps for most of the time and spins through the rest, which a timer would overshoot.
-void idle(double seconds) {
-  constexpr std::int64_t kOvershoot = 60'000;  // ns, about what waking from a timer costs
-  const std::int64_t end = now() + static_cast<std::int64_t>(seconds * 1e9);
-  if (const std::int64_t sleep = end - now() - kOvershoot; sleep > 0) {
-    const timespec span{static_cast<time_t>(sleep / 1'000'000'000),
-                        static_cast<long>(sleep % 1'000'000'000)};
-    nanosleep(&span, nullptr);
-  }
-  while (now() < end) {
-  }
-}
-
-Done check_burst(const Contest& contest, const Burst& burst) {
-  const auto bad = [](std::string text) {
-    return tl::unexpected<Failure>(Failure{"request", std::move(text)});
-  };
-  if (burst.calls < 1 || burst.calls > kMaxCalls)
-    return bad(fmt::format("calls = {}", burst.calls));
-  if (burst.first_set < 0 || burst.first_set >= contest.sets()) {
-    return bad(fmt::format("first_set = {}: 0 to {}", burst.first_set, contest.sets() - 1));
-  }
-  const auto idle_ok = [](double seconds) { return seconds >= 0 && seconds <= kMaxIdleSeconds; };
-  if (!idle_ok(burst.gap_mean_us * 1e-6)) {
-    return bad(fmt::format("gap_mean_us = {}", burst.gap_mean_us));
-  }
-  if (!idle_ok(burst.settle_seconds)) {
-    return bad(fmt::format("settle_seconds = {}", burst.settle_seconds));
-  }
-  return {};
-}
 
 class BurstRun {
  public:
@@ -62,14 +18,14 @@ class BurstRun {
         burst_(burst),
         index_(index),
         contestant_(contestant),
-        gaps_(burst.gap_seed, static_cast<std::uint64_t>(index)) {
+        gaps_(burst, index) {
     for (int set = 0; set < contest.sets(); ++set) {
       args_.push_back(contest.arguments_for(contestant, set, 1, timed_beta(contest.problem())));
     }
   }
 
   Done run(Reply& reply) {
-    const std::int64_t start = now();
+    const std::int64_t start = now_nanoseconds();
     if (burst_.settle_seconds > 0) idle(burst_.settle_seconds);
     if (!burst_.each) {
       if (Done warm = call(-1); !warm) return warm;
@@ -87,7 +43,7 @@ class BurstRun {
     for (std::size_t i = first; i < reply.samples.size(); ++i) {
       reply.samples[i].switches = counted_switches;
     }
-    reply.uncounted_seconds += static_cast<double>(now() - start - counted_) * 1e-9;
+    reply.uncounted_seconds += static_cast<double>(now_nanoseconds() - start - counted_) * 1e-9;
     return {};
   }
 
@@ -98,27 +54,27 @@ class BurstRun {
     return contest_.invoke(contestant_, args_[set]);
   }
   void sample(Reply& reply, std::int64_t nanoseconds, int calls) {
-    reply.samples.push_back({index_, static_cast<double>(nanoseconds) * 1e-9 / calls, calls, 0});
+    reply.samples.push_back({index_, static_cast<double>(nanoseconds) * 1e-9 / calls, calls, 0, 0});
     counted_ += nanoseconds;
   }
   Done back_to_back(Reply& reply) {
     const auto sets = args_.size();
     auto set = static_cast<std::size_t>(burst_.first_set);
-    const std::int64_t start = now();
+    const std::int64_t start = now_nanoseconds();
     for (int i = 0; i < burst_.calls; ++i) {
       if (Done done = contest_.invoke(contestant_, args_[set]); !done) return done;
       if (++set == sets) set = 0;
     }
-    sample(reply, now() - start, burst_.calls);
+    sample(reply, now_nanoseconds() - start, burst_.calls);
     return {};
   }
   Done one_by_one(Reply& reply) {
     std::int64_t total = 0;
     for (int i = 0; i < burst_.calls; ++i) {
-      if (burst_.gap_mean_us > 0) idle(-std::log(1 - gaps_.uniform()) * burst_.gap_mean_us * 1e-6);
-      const std::int64_t start = now();
+      gaps_.wait();
+      const std::int64_t start = now_nanoseconds();
       if (Done done = call(i); !done) return done;
-      const std::int64_t spent = now() - start;
+      const std::int64_t spent = now_nanoseconds() - start;
       if (burst_.each) sample(reply, spent, 1);
       total += spent;
     }
@@ -130,7 +86,7 @@ class BurstRun {
   const Burst& burst_;
   int index_;
   int contestant_;
-  Rng gaps_;
+  Gaps gaps_;
   std::vector<tw_cpu_gemm_args> args_;
   std::int64_t counted_ = 0;  // nanoseconds in samples
 };
@@ -143,7 +99,9 @@ Done run_bursts(Contest& contest, const std::vector<Burst>& plan, Reply& reply) 
   for (const Burst& burst : plan) {
     auto contestant = contest.find(burst.contestant);
     if (!contestant) return tl::unexpected<Failure>(contestant.error());
-    if (Done valid = check_burst(contest, burst); !valid) return valid;
+    if (std::string off = what_is_off(burst, contest.sets()); !off.empty()) {
+      return tl::unexpected<Failure>(Failure{"request", std::move(off)});
+    }
     runs.emplace_back(contest, burst, static_cast<int>(runs.size()), *contestant);
     samples += burst.each ? static_cast<std::size_t>(burst.calls) : 1;
   }

@@ -6,7 +6,7 @@
 
 #include "baseline/pool_scope.h"
 #include "device/device.h"
-#include "execute/runner/bursts.h"
+#include "execute/clock.h"
 
 #include <dlfcn.h>
 #include <sys/mman.h>
@@ -74,9 +74,9 @@ Done Contest::make_baselines(const OpenRequest& request, std::vector<double>& se
     const int index = static_cast<int>(i);
     std::int64_t slowest = 0;
     for (const float beta : betas) {
-      const std::int64_t start = now();
+      const std::int64_t start = now_nanoseconds();
       if (Done ran = invoke(index, arguments_for(index, 0, 1, beta)); !ran) return ran;
-      slowest = std::max(slowest, now() - start);
+      slowest = std::max(slowest, now_nanoseconds() - start);
     }
     seconds.push_back(static_cast<double>(slowest) * 1e-9);
   }

@@ -6,6 +6,7 @@
 #include "baseline/baseline.h"
 #include "execute/channel.h"
 #include "execute/protocol.h"
+#include "execute/runner/failure.h"
 #include "execute/runner/team.h"
 #include "launch/launch.h"
 
@@ -14,13 +15,6 @@
 #include <vector>
 
 namespace tilewright::runner {
-
-// What could not be done: the word and text of Reply::failure and ::detail.
-struct Failure {
-  std::string word;
-  std::string detail;
-};
-using Done = tl::expected<void, Failure>;
 
 class Contest {
  public:

@@ -3,11 +3,9 @@
 //
 // The answer to a request is the only way to succeed. A line that is not the answer is a forgery
 // (`protocol`), silence is a hang (`call-limit`), and a closed socket is a death whose cause the
-// zygote reads from the exit status (`signal:...`, `exit-without-result`). Each ends the session;
-// later calls repeat the finding that ended it.
-#include "execute/session.h"
-
-#include "execute/worker.h"
+// reaper reads from the exit status (`signal:...`, `exit-without-result`). Each ends the session;
+// later calls repeat the finding that ended it. Next: failures.cc, what the runners' words mean.
+#include "execute/conversation.h"
 
 #include <seccomp.h>
 #include <signal.h>
@@ -28,24 +26,9 @@ using Clock = std::chrono::steady_clock;
 
 // How long a process whose socket closed may take to be gone. Large mappings take a while.
 constexpr std::chrono::milliseconds kGrace{2000};
-constexpr double kSlowestPlausible = 1e9;  // FLOP/s that a call's time limit allows for
 // The trusted libraries' limit per call; the plain reference is slow on purpose.
 constexpr std::chrono::seconds kBaselineLimit{120};
 constexpr double kAllowance = 10;  // of a burst's calls over the slowest call seen before
-
-// The words of Reply::failure and what each says about the candidate.
-struct FailureRow {
-  std::string_view word;
-  Outcome outcome;
-};
-constexpr std::array<FailureRow, 6> kFailures = {{
-    {"dlopen", Outcome::launch_error},          // the loader refused the shared object
-    {"missing-symbol", Outcome::launch_error},  // no such function in it
-    {"lockdown", Outcome::launch_error},        // isolation could not be put in force
-    {"baseline", Outcome::launch_error},        // a library could not be made or returned an error
-    {"request", Outcome::launch_error},         // our own request was off
-    {"setup", Outcome::launch_error},           // the child could not map the operands, ...
-}};
 
 double seconds_since(Clock::time_point start) {
   return std::chrono::duration<double>(Clock::now() - start).count();
@@ -91,42 +74,37 @@ std::vector<std::int64_t> calls_per_set(const std::vector<Burst>& plan, std::str
   return count;
 }
 
-Finding finding_of(const Reply& reply) {
-  if (reply.failure.empty()) return {};
-  const auto row = std::find_if(kFailures.begin(), kFailures.end(), [&](const FailureRow& known) {
-    return known.word == reply.failure;
-  });
-  if (row == kFailures.end()) return {Outcome::cheat, "protocol", printable(reply.failure)};
-  return {row->outcome, reply.failure, reply.detail};
+Conversation::Conversation(Channel channel, std::uint64_t sequence, const Problem& problem,
+                           int sets, ConversationLimits limits)
+    : channel_(std::move(channel)),
+      sequence_(sequence),
+      flop_(problem.flop()),
+      sets_(sets),
+      limits_(limits) {}
+
+bool Conversation::primed(const std::vector<std::string>& baselines, const Answer& answer) {
+  const auto& seconds = answer.reply.prime_seconds;
+  if (!answer.finding.ok() || seconds.size() != baselines.size()) return false;
+  for (std::size_t i = 0; i < baselines.size(); ++i) slowest_[baselines[i]] = seconds[i];
+  return true;
 }
 
-HostSession::State::~State() {
-  // With its socket closed a healthy child ends by itself; a few milliseconds are plenty.
-  channel.reset();
-  if (pid > 0) static_cast<void>(worker->reap(pid, 200ms));
-  worker->busy = false;
-}
-
-Finding HostSession::State::end(Finding why, std::chrono::milliseconds grace) {
-  channel.reset();
-  if (pid > 0) {
-    const Ending ending = worker->reap(pid, grace);
-    if (ending.strays > 0) {
-      why.detail +=
-          fmt::format("; {} process{} left behind", ending.strays, ending.strays == 1 ? "" : "es");
-    }
+Finding Conversation::end(Finding why, std::chrono::milliseconds grace) {
+  channel_.reset();
+  const Ending ending = reap(grace);
+  if (ending.strays > 0) {
+    why.detail +=
+        fmt::format("; {} process{} left behind", ending.strays, ending.strays == 1 ? "" : "es");
   }
-  pid = -1;
-  ended = std::move(why);
-  return ended;
+  ended_ = std::move(why);
+  return ended_;
 }
 
 // The socket closed: the child is dead or has thrown its end away.
-Finding HostSession::State::lost(std::string_view who) {
-  channel.reset();
-  const Ending ending = worker->reap(pid, kGrace);
-  pid = -1;
-  Finding& why = ended;
+Finding Conversation::lost(std::string_view who) {
+  channel_.reset();
+  const Ending ending = reap(kGrace);
+  Finding& why = ended_;
   why.outcome = Outcome::crash;
   if (!ending.known) {
     why.rule = "runner-lost";
@@ -149,48 +127,44 @@ Finding HostSession::State::lost(std::string_view who) {
     why.detail +=
         fmt::format("; {} process{} left behind", ending.strays, ending.strays == 1 ? "" : "es");
   }
-  return ended;
+  return ended_;
 }
 
-bool HostSession::State::trusted(std::string_view who) const {
-  return who != "candidate" && slowest.contains(who);
+bool Conversation::trusted(std::string_view who) const {
+  return who != "candidate" && slowest_.contains(who);
 }
 
-std::chrono::nanoseconds HostSession::State::limit_of(std::string_view who) const {
-  const bool trusted = who != "candidate" && slowest.contains(who);
-  const std::chrono::nanoseconds base = trusted
-                                            ? std::chrono::nanoseconds(kBaselineLimit)
-                                            : std::chrono::nanoseconds(worker->options.call_limit);
-  return base + nanoseconds(problem.flop() / kSlowestPlausible);
+std::chrono::nanoseconds Conversation::limit_of(std::string_view who) const {
+  const std::chrono::nanoseconds base =
+      trusted(who) ? std::chrono::nanoseconds(kBaselineLimit) : limits_.call;
+  return base + nanoseconds(flop_ / limits_.slowest_flop);
 }
 
-HostSession::State::Answer HostSession::State::exchange(RequestBody body,
-                                                        std::chrono::nanoseconds limit,
-                                                        std::string_view who) {
-  if (!ended.ok()) return {ended, {}, 0};
+Conversation::Answer Conversation::exchange(RequestBody body, std::chrono::nanoseconds limit,
+                                            std::string_view who, std::span<const int> fds) {
+  if (!ended_.ok()) return {ended_, {}, 0};
   // Nothing was asked since the last answer, so nothing may have been said. (A nonce that nothing
   // equals: any line is either a trap or a forgery.)
-  if (channel.has_more()) return await(sequence, fresh_nonce(), 0ns, who);
-  const Request request{++sequence, fresh_nonce(), std::move(body)};
+  if (channel_.has_more()) return await(sequence_, fresh_nonce(), 0ns, who);
+  const Request request{++sequence_, fresh_nonce(), std::move(body)};
   const std::string line = to_line(request);
   const auto start = Clock::now();
-  if (!channel.send(line)) return {lost(who), {}, 0};
+  if (!channel_.send(line, fds)) return {lost(who), {}, 0};
   Answer answer = await(request.sequence, request.nonce, limit, who);
   answer.wall_seconds = seconds_since(start);
   return answer;
 }
 
-HostSession::State::Answer HostSession::State::await(std::uint64_t number, std::string_view nonce,
-                                                     std::chrono::nanoseconds limit,
-                                                     std::string_view who) {
+Conversation::Answer Conversation::await(std::uint64_t number, std::string_view nonce,
+                                         std::chrono::nanoseconds limit, std::string_view who) {
   std::string line;
-  switch (channel.receive(line, limit)) {
+  switch (channel_.receive(line, limit)) {
     case Channel::Got::line:
       break;
     case Channel::Got::closed:
       return {lost(who), {}, 0};
     case Channel::Got::timeout: {
-      if (channel.has_more()) {
+      if (channel_.has_more()) {
         return {end({Outcome::cheat, "protocol", "half a line"}, 0ms), {}, 0};
       }
       const auto waited = std::chrono::duration_cast<std::chrono::milliseconds>(limit).count();
@@ -216,51 +190,49 @@ HostSession::State::Answer HostSession::State::await(std::uint64_t number, std::
   if (!reply || reply->sequence != number || reply->nonce != nonce) {
     return {end({Outcome::cheat, "protocol", "forged: " + printable(line)}, 0ms), {}, 0};
   }
-  return {finding_of(*reply), std::move(*reply), 0};
+  Finding finding = finding_of(*reply);
+  if (is_last(*reply)) finding = end(std::move(finding), kGrace);
+  return {std::move(finding), std::move(*reply), 0};
 }
 
-HostSession::HostSession(std::unique_ptr<State> state) : state_(std::move(state)) {}
-HostSession::~HostSession() = default;
-
-Finding HostSession::call(const std::string& contestant, int set, float alpha, float beta) {
-  auto answer = state_->exchange(CallRequest{contestant, set, alpha, beta},
-                                 state_->limit_of(contestant), contestant);
+Finding Conversation::call(const std::string& contestant, int set, float alpha, float beta) {
+  auto answer =
+      exchange(CallRequest{contestant, set, alpha, beta}, limit_of(contestant), contestant);
   if (answer.finding.ok()) {
-    double& slowest = state_->slowest[contestant];
+    double& slowest = slowest_[contestant];
     slowest = std::max(slowest, answer.wall_seconds);
   }
   return answer.finding;
 }
 
-Finding HostSession::call_sizes(std::int64_t m, std::int64_t n, std::int64_t k) {
-  return state_->exchange(SizesRequest{m, n, k}, state_->limit_of("candidate"), "candidate")
-      .finding;
+Finding Conversation::call_sizes(std::int64_t m, std::int64_t n, std::int64_t k) {
+  return exchange(SizesRequest{m, n, k}, limit_of("candidate"), "candidate").finding;
 }
 
-Finding HostSession::reprepare() {
-  const auto limit = kBaselineLimit * std::max(state_->sets, 1);
-  return state_->exchange(ReprepareRequest{}, limit, "the baselines").finding;
+Finding Conversation::reprepare() {
+  const auto limit = kBaselineLimit * std::max(sets_, 1);
+  return exchange(ReprepareRequest{}, limit, "the baselines").finding;
 }
 
-TimingReply HostSession::time(const std::vector<Burst>& plan) {
+TimingReply Conversation::time(const std::vector<Burst>& plan) {
   TimingReply result;
   // The limit: pauses as planned, one call at its own limit, and the rest generously scaled from
   // the slowest call seen. So a hang is noticed about as soon as in call().
   double seconds = 0;
-  const std::chrono::nanoseconds one_call = state_->limit_of("candidate");
+  const std::chrono::nanoseconds one_call = limit_of("candidate");
   for (const Burst& burst : plan) {
-    const auto seen = state_->slowest.find(burst.contestant);
-    const double limit = std::chrono::duration<double>(state_->limit_of(burst.contestant)).count();
-    const double each = seen == state_->slowest.end() ? limit : kAllowance * seen->second;
+    const auto seen = slowest_.find(burst.contestant);
+    const double limit = std::chrono::duration<double>(limit_of(burst.contestant)).count();
+    const double each = seen == slowest_.end() ? limit : kAllowance * seen->second;
     const double calls = burst.calls + 1;
     seconds += burst.settle_seconds + calls * (kAllowance * burst.gap_mean_us * 1e-6 + each);
   }
-  auto answer = state_->exchange(TimeRequest{plan}, one_call + nanoseconds(seconds), "timing");
+  auto answer = exchange(TimeRequest{plan}, one_call + nanoseconds(seconds), "timing");
   result.finding = answer.finding;
   result.wall_seconds = answer.wall_seconds;
   if (!result.finding.ok()) return result;
   // These numbers will be believed, so make sure that nobody else answers as well.
-  if (auto sync = state_->exchange(SyncRequest{}, one_call, "timing"); !sync.finding.ok()) {
+  if (auto sync = exchange(SyncRequest{}, one_call, "timing"); !sync.finding.ok()) {
     result.finding = sync.finding;
     return result;
   }
