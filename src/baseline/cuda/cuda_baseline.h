@@ -24,12 +24,13 @@ class CudaBaseline {
  public:
   virtual ~CudaBaseline() = default;
   // Chooses how to compute `sets` (the same problem in several operand sets), timing candidates if
-  // the name says so. Synchronous; called once before anything is timed. Every status and the
-  // result of every algorithm that may be chosen is checked.
+  // the name says so, and leaves something in each C. Synchronous; called once before anything is
+  // timed. Every status and the result of every algorithm that may be chosen is checked.
   [[nodiscard]] virtual Status prepare(std::span<const CudaGemm> sets) = 0;
   // Enqueues one product; capturable, no allocation, no synchronisation.
   [[nodiscard]] virtual Status enqueue(const CudaGemm& gemm, cuda::Stream stream) = 0;
-  // What prepare() chose, for the record: "algo 66 tile 20 stages 35 split-k 1 ...".
+  // What prepare() chose, for the record: "algo=66 tile=128x256 stages=35 cluster=2x1 splitk=1
+  // ...".
   [[nodiscard]] virtual std::string choice() const = 0;
 };
 
@@ -38,7 +39,14 @@ class CudaBaseline {
 [[nodiscard]] std::vector<BaselineInfo> cuda_baselines_for(const Problem& problem,
                                                            const Device& device);
 
-// Library handles and workspaces, made once per process.
+// How long a search may take for one problem, in seconds. A search that runs out keeps its best.
+struct SearchBudgets {
+  double autotune_seconds = 0.15;
+  double neighbours_seconds = 0.3;  // beyond autotune's
+};
+
+// Library handles and workspaces, made once per process. What was chosen for a problem is
+// remembered: preparing the same problem again does not search. `context` must outlive it.
 class CudaLibraries {
  public:
   [[nodiscard]] static Result<CudaLibraries> open(const cuda::Context& context);
@@ -47,6 +55,7 @@ class CudaLibraries {
   CudaLibraries& operator=(CudaLibraries&&) noexcept;
   [[nodiscard]] Result<std::unique_ptr<CudaBaseline>> make(std::string_view name,
                                                            const Problem& problem);
+  void set_budgets(const SearchBudgets& budgets);
 
  private:
   struct State;
