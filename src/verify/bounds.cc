@@ -6,60 +6,35 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <cmath>
 #include <limits>
 #include <mutex>
-#include <tuple>
 
 namespace tilewright {
 namespace {
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
-struct Tally {
-  std::optional<Mismatch> first;
-  double max_ratio = 0, max_abs_error = 0, error2 = 0, rounding2 = 0;
-
-  void add(const Tally& other) {
-    if (other.first) {
-      const std::int64_t count = (first ? first->count : 0) + other.first->count;
-      const auto place = [](const Mismatch& m) { return std::tuple(m.batch, m.row, m.col); };
-      if (!first || place(*other.first) < place(*first)) {
-        first = other.first;
-      }
-      first->count = count;
-    }
-    max_ratio = std::max(max_ratio, other.max_ratio);
-    max_abs_error = std::max(max_abs_error, other.max_abs_error);
-    error2 += other.error2;
-    rounding2 += other.rounding2;
-  }
-};
-
-bool exactly(ElementType out, double got, double want, double* ratio) {
-  const double right = rounded(out, want);
-  const bool equal = got == right || (std::isnan(got) && std::isnan(right));
-  *ratio = equal ? 0 : kInfinity;
-  return equal;
-}
-
 // One row of a strip against its expectation.
 class RowCheck {
  public:
   RowCheck(const Problem& p, const Strided& c, const Expectation& x, bool with_norm)
-      : p_(p), c_(c), x_(x), with_norm_(with_norm), history_(repeated(x.beta, x.calls)) {
-    scaled_ = x.alpha != 1 || x.beta != 0;
-    terms_ = error_terms(p, x.reference->k, scaled_);
+      : p_(p),
+        c_(c),
+        x_(x),
+        rounds_(with_norm || x.exact),
+        how_(accumulation(x.alpha, x.beta, x.calls)),
+        terms_(error_terms(p, x.reference->k, how_.scaled)),
+        edge_(overflow_edge(p.out)) {
     line_.resize(static_cast<std::size_t>(c.cols));
-    if (x.beta != 0) before_.resize(line_.size());
+    if (how_.reads) before_.resize(line_.size());
   }
 
   void row(const Strip& strip, std::int64_t r, Tally* tally) {
     const std::int64_t row = strip.rows[static_cast<std::size_t>(r)];
     const auto cols = strip.cols.size();
     widen(c_.type, c_.row(strip.batch, row), c_.cols, line_.data());
-    if (x_.beta != 0) {
+    if (how_.reads) {
       const std::int64_t at = (strip.batch * c_.rows + row) * c_.row_bytes();
       widen(c_.type, x_.before.data() + at, c_.cols, before_.data());
     }
@@ -68,58 +43,23 @@ class RowCheck {
       const std::size_t at = static_cast<std::size_t>(r) * cols + j;
       const std::int64_t col = strip.cols[j];
       const double magnitude = bounded ? static_cast<double>(strip.magnitude[at]) : 0;
-      element(strip.batch, row, col, strip.sum[at], magnitude, tally);
+      const double before =
+          how_.reads ? static_cast<double>(before_[static_cast<std::size_t>(col)]) : 0;
+      const Expected x = expected(terms_, strip.sum[at], magnitude, how_, before);
+      judge(*tally, x, static_cast<double>(line_[static_cast<std::size_t>(col)]),
+            rounds_ ? rounded(p_.out, x.want) : 0, x_.exact, edge_, kInfinity,
+            (strip.batch * c_.rows + row) * c_.cols + col);
     }
   }
 
  private:
-  void element(std::int64_t batch, std::int64_t row, std::int64_t col, double want,
-               double magnitude, Tally* tally) {
-    const double got = static_cast<double>(line_[static_cast<std::size_t>(col)]);
-    Terms terms = terms_;
-    if (scaled_) {
-      want *= x_.alpha * history_.sum;
-      magnitude *= std::fabs(x_.alpha) * history_.sum;
-      if (x_.beta != 0) {
-        const double first = static_cast<double>(before_[static_cast<std::size_t>(col)]);
-        const double kept = history_.kept * first;
-        want += kept;
-        magnitude += std::fabs(kept);
-        if (x_.calls > 1) {
-          // Every call rounded: sum_i beta^(n-i) u |C_i|, |C_i| <= 2 (|C_n| + 2 |C_0|).
-          terms.floor = history_.sum * (terms.floor + 2 * terms.relative *
-                                                          (std::fabs(want) + 2 * std::fabs(first)));
-        }
-      }
-    }
-    double ratio = 0;
-    const bool right = x_.exact ? exactly(p_.out, got, want, &ratio)
-                                : within(p_.out, terms, got, want, magnitude, &ratio);
-    const double error = std::fabs(got - want);
-    if (!right) {
-      if (!tally->first) {
-        const double allowed = x_.exact ? 0
-                                        : terms.relative * std::fabs(want) +
-                                              terms.accumulate * magnitude + terms.floor;
-        tally->first = Mismatch{batch, row, col, got, want, allowed, 0};
-      }
-      ++tally->first->count;
-    }
-    tally->max_ratio = std::max(tally->max_ratio, ratio);
-    if (std::isfinite(error)) tally->max_abs_error = std::max(tally->max_abs_error, error);
-    if (with_norm_) {
-      const double rounding = rounded(p_.out, want) - want;
-      tally->error2 += error * error;
-      tally->rounding2 += rounding * rounding;
-    }
-  }
-
   const Problem& p_;
   const Strided& c_;
   const Expectation& x_;
-  bool with_norm_, scaled_ = false;
-  Repeated history_;
+  bool rounds_;
+  Accumulation how_;
   Terms terms_;
+  double edge_;
   std::vector<float> line_, before_;
 };
 
@@ -151,25 +91,7 @@ double overflow_edge(ElementType type) {
 
 bool within(ElementType out, const Terms& terms, double got, double want, double magnitude,
             double* ratio) {
-  *ratio = kInfinity;
-  if (std::isnan(want) || std::isinf(want)) {
-    const bool equal = got == want || (std::isnan(want) && std::isnan(got));
-    if (equal) *ratio = 0;
-    return equal;
-  }
-  if (std::isnan(got)) return false;
-  const double drift = terms.accumulate * magnitude;  // of the f32 result, before its rounding
-  const double edge = overflow_edge(out);
-  if (std::isinf(got)) {
-    if (std::copysign(want, got) != want || std::fabs(want) + drift < edge) return false;
-    *ratio = std::fabs(want) >= edge ? 0 : (edge - std::fabs(want)) / drift;
-    return true;
-  }
-  if (std::fabs(want) - drift >= edge) return false;  // 65504 is not a rounding of this
-  const double error = std::fabs(got - want);
-  const double allowed = terms.relative * std::fabs(want) + drift + terms.floor;
-  *ratio = error == 0 ? 0 : error / allowed;
-  return error <= allowed;
+  return within_bound({want, magnitude, terms}, overflow_edge(out), kInfinity, got, ratio);
 }
 
 std::string Mismatch::text() const {
@@ -189,29 +111,48 @@ Repeated repeated(double beta, std::int64_t calls) {
   return r;
 }
 
-Agreement compare(const Problem& p, const Strided& c, const Expectation& x, bool with_norm) {
+Accumulation accumulation(double alpha, double beta, std::int64_t calls) {
+  const Repeated history = repeated(beta, calls);
+  return {alpha, history.sum, history.kept, alpha != 1 || beta != 0, beta != 0, calls > 1};
+}
+
+Agreement conclude(const Problem& p, const Tally& tally, std::int64_t results, bool with_norm) {
   Agreement agreement;
+  agreement.results = results;
+  agreement.max_ratio = tally.max_ratio;
+  agreement.max_abs_error = tally.max_abs_error;
+  if (tally.count > 0) {
+    agreement.first = Mismatch{tally.place / (p.m * p.n),
+                               tally.place / p.n % p.m,
+                               tally.place % p.n,
+                               tally.got,
+                               tally.want,
+                               tally.allowed,
+                               static_cast<std::int64_t>(tally.count)};
+  }
+  if (with_norm && tally.error2 != 0) {
+    agreement.norm_ratio = std::sqrt(tally.error2 / tally.rounding2);
+  }
+  return agreement;
+}
+
+Agreement compare(const Problem& p, const Strided& c, const Expectation& x, bool with_norm) {
+  std::int64_t results = 0;
   Tally total;
   std::mutex mutex;
   for (const Strip& strip : x.reference->strips) {
     const auto rows = static_cast<std::int64_t>(strip.rows.size());
     const auto cols = static_cast<std::int64_t>(strip.cols.size());
-    agreement.results += rows * cols;
+    results += rows * cols;
     for_ranges(rows, (1 << 15) / (cols + 1) + 1, [&](std::int64_t begin, std::int64_t end) {
       Tally tally;
       RowCheck check(p, c, x, with_norm);
       for (std::int64_t r = begin; r < end; ++r) check.row(strip, r, &tally);
       const std::lock_guard lock(mutex);
-      total.add(tally);
+      join(total, tally);
     });
   }
-  agreement.first = total.first;
-  agreement.max_ratio = total.max_ratio;
-  agreement.max_abs_error = total.max_abs_error;
-  if (with_norm && total.error2 != 0) {
-    agreement.norm_ratio = std::sqrt(total.error2 / total.rounding2);
-  }
-  return agreement;
+  return conclude(p, total, results, with_norm);
 }
 
 bool norm_applies(const Problem& p, std::int64_t results) {

@@ -8,6 +8,7 @@
 // tolerance. A problem that asks for acc=f16 has 2^-11 in place of 2^-24.
 #pragma once
 
+#include "verify/both/bound_arithmetic.h"
 #include "verify/reference.h"
 
 #include <cstdint>
@@ -17,11 +18,6 @@
 
 namespace tilewright {
 
-struct Terms {
-  double relative = 0;    // times |ref|
-  double accumulate = 0;  // times the magnitude
-  double floor = 0;
-};
 // `k` terms per result; `scaled` if alpha is not 1 or beta not 0.
 [[nodiscard]] Terms error_terms(const Problem& problem, std::int64_t k, bool scaled);
 
@@ -43,12 +39,12 @@ struct Expectation {
   std::int64_t calls = 1;
 };
 
-// Repeated calls with beta != 0 as one: C_n = `sum` * (alpha A B) + `kept` * C_0. Errors of the
-// calls add up with weights whose total is `sum` too.
+// C_n = `sum` * (alpha A B) + `kept` * C_0.
 struct Repeated {
   double sum = 1, kept = 0;
 };
 [[nodiscard]] Repeated repeated(double beta, std::int64_t calls);
+[[nodiscard]] Accumulation accumulation(double alpha, double beta, std::int64_t calls);
 
 struct Mismatch {
   std::int64_t batch = 0, row = 0, col = 0;
@@ -67,6 +63,11 @@ struct Agreement {
 // `with_norm` also rounds every reference value, which costs as much as the rest.
 [[nodiscard]] Agreement compare(const Problem& problem, const Strided& c,
                                 const Expectation& expectation, bool with_norm);
+
+// What a comparison is, from the sum of its parts; the place of the first mismatch counts results
+// of M x N each.
+[[nodiscard]] Agreement conclude(const Problem& problem, const Tally& tally, std::int64_t results,
+                                 bool with_norm);
 
 // A norm_ratio above this fails where it applies: f32 accumulation, half output, enough results.
 inline constexpr double kNormLimit = 1.1;

@@ -11,15 +11,20 @@
 
 namespace tilewright {
 
-Freivalds::Freivalds(const Problem& p, const Strided& b, std::uint64_t seed)
-    : problem_(p), width_(freivalds_group(p.out)), groups_((p.n + width_ - 1) / width_) {
+std::vector<double> freivalds_weights(std::int64_t n, std::uint64_t seed) {
   Rng rng(seed, 0xf1);
-  weights_.resize(static_cast<std::size_t>(p.n));
-  for (double& w : weights_) {
+  std::vector<double> weights(static_cast<std::size_t>(n));
+  for (double& w : weights) {
     // Seven bits, so that integer data stay exact.
     const double size = static_cast<double>(64 + rng.below(64)) / 128;
     w = rng() % 2 ? size : -size;
   }
+  return weights;
+}
+
+Freivalds::Freivalds(const Problem& p, const Strided& b, std::uint64_t seed)
+    : problem_(p), width_(freivalds_group(p.out)), groups_((p.n + width_ - 1) / width_) {
+  weights_ = freivalds_weights(p.n, seed);
   const auto size = static_cast<std::size_t>(p.batch * p.k * groups_);
   weighted_.assign(size, 0);
   magnitudes_.assign(size, 0);
@@ -97,7 +102,7 @@ std::optional<Mismatch> Freivalds::check(const Strided& a, const Strided& c,
   const Problem& p = problem_;
   if (p.batch == 0 || p.m == 0 || p.n == 0) return std::nullopt;
   const Terms terms = error_terms(p, p.k, options.beta != 0);
-  const Repeated history = repeated(options.beta, options.calls);
+  const Accumulation how = accumulation(1, options.beta, options.calls);
   const Weighed got = weigh(c);
   std::optional<Mismatch> first;
   for (std::int64_t batch = 0; batch < p.batch; ++batch) {
@@ -107,29 +112,24 @@ std::optional<Mismatch> Freivalds::check(const Strided& a, const Strided& c,
     for (std::size_t i = 0; i < product_sums.size(); ++i) {
       const std::size_t at = static_cast<std::size_t>(batch) * product_sums.size() + i;
       const std::int64_t from = static_cast<std::int64_t>(i) % groups_ * width_;
-      double want = product_sums[i];
-      double allowed = 0;
-      if (!options.exact) {
-        const double width = static_cast<double>(std::min(width_, p.n - from));
-        const double terms_size = static_cast<double>(magnitude[i]);
-        const double drift = terms.accumulate * terms_size + terms.floor * width;
-        if (options.beta == 0) {
-          // u |ref| <= u (|C| + the rest of the bound) / (1 - u); f64 itself errs far less.
-          allowed =
-              (drift + terms.relative * (got.magnitude[at] + drift)) / (1 - 2 * terms.relative);
-        } else {
-          const double first_c = options.before->magnitude[at];
-          want = history.sum * want + history.kept * options.before->sum[at];
-          allowed = history.sum *
-                    (drift + 2 * terms.relative * (got.magnitude[at] + drift + 2 * first_c)) /
-                    (1 - 4 * terms.relative);
-        }
-        allowed += 0x1p-50 * static_cast<double>(p.k) * terms_size * history.sum;
+      WeighedSums sums;
+      sums.product = product_sums[i];
+      if (!options.exact) sums.size = static_cast<double>(magnitude[i]);
+      sums.got = got.sum[at];
+      sums.got_size = got.magnitude[at];
+      if (options.before != nullptr) {
+        sums.before = options.before->sum[at];
+        sums.before_size = options.before->magnitude[at];
       }
-      if (std::fabs(got.sum[at] - want) <= allowed) continue;  // false for NaN and Inf
+      sums.width = static_cast<double>(std::min(width_, p.n - from));
+      const WeighedBound bound =
+          weighed_bound(terms, sums, how, static_cast<double>(p.k), options.exact);
+      if (std::fabs(sums.got - bound.want) <= bound.allowed) continue;  // false for NaN and Inf
       if (!first) {
-        first = Mismatch{
-            batch, static_cast<std::int64_t>(i) / groups_, from, got.sum[at], want, allowed, 0};
+        first = Mismatch{batch,      static_cast<std::int64_t>(i) / groups_,
+                         from,       sums.got,
+                         bound.want, bound.allowed,
+                         0};
       }
       ++first->count;
     }
@@ -140,20 +140,26 @@ std::optional<Mismatch> Freivalds::check(const Strided& a, const Strided& c,
 std::int64_t Freivalds::count_calls(const Strided& a, const Strided& c, double beta,
                                     const Weighed& before, std::int64_t most) const {
   const Weighed got = weigh(c);
-  std::vector<double> sums;
+  InnerProducts products;
   for (std::int64_t batch = 0; batch < problem_.batch; ++batch) {
-    const std::vector<double> part = expected(a, batch, nullptr);
-    sums.insert(sums.end(), part.begin(), part.end());
+    const std::vector<double> sums = expected(a, batch, nullptr);
+    for (std::size_t i = 0; i < sums.size(); ++i) {
+      const std::size_t at = static_cast<std::size_t>(batch) * sums.size() + i;
+      products.add(got.sum[at], sums[i], before.sum[at]);
+    }
   }
+  return likeliest_calls(products, beta, most);
+}
+
+std::int64_t likeliest_calls(const InnerProducts& x, double beta, std::int64_t most) {
   std::int64_t best = 1;
   double best_error = std::numeric_limits<double>::infinity();
   for (std::int64_t calls = 1; calls <= most; ++calls) {
-    const Repeated history = repeated(beta, calls);
-    double error = 0;
-    for (std::size_t i = 0; i < sums.size(); ++i) {
-      const double off = got.sum[i] - history.sum * sums[i] - history.kept * before.sum[i];
-      error += off * off;
-    }
+    const Repeated h = repeated(beta, calls);
+    // |got - sum * product - kept * before|^2
+    const double error = x.got_got + h.sum * h.sum * x.product_product +
+                         h.kept * h.kept * x.before_before - 2 * h.sum * x.got_product -
+                         2 * h.kept * x.got_before + 2 * h.sum * h.kept * x.product_before;
     if (error < best_error) {
       best = calls;
       best_error = error;

@@ -24,6 +24,26 @@ namespace tilewright {
   return out == ElementType::bf16 ? 16 : 64;
 }
 
+// One random weight per column.
+[[nodiscard]] std::vector<double> freivalds_weights(std::int64_t n, std::uint64_t seed);
+
+// Of three vectors of weighted sums: what C holds, the product, what C held. They are all that a
+// least-squares fit of the number of calls needs.
+struct InnerProducts {
+  double got_got = 0, product_product = 0, before_before = 0;
+  double got_product = 0, got_before = 0, product_before = 0;
+  void add(double got, double product, double before) {
+    got_got += got * got;
+    product_product += product * product;
+    before_before += before * before;
+    got_product += got * product;
+    got_before += got * before;
+    product_before += product * before;
+  }
+};
+[[nodiscard]] std::int64_t likeliest_calls(const InnerProducts& products, double beta,
+                                           std::int64_t most);
+
 class Freivalds {
  public:
   // Draws weights and forms B x and |B| 1 from the present B.

@@ -154,8 +154,8 @@ Table table_for(const Problem& p, DataKind kind, Stream stream) {
 
 // Where element (outer, k) of a packed operand lies; outer is a row of A or a column of B.
 struct Place {
-  std::int64_t outer_count, k_count;
-  bool k_is_row;  // stored with k as the row
+  std::int64_t outer_count = 0, k_count = 0;
+  bool k_is_row = false;  // stored with k as the row
   [[nodiscard]] std::int64_t at(std::int64_t batch, std::int64_t outer, std::int64_t k) const {
     const std::int64_t in_batch = k_is_row ? k * outer_count + outer : outer * k_count + k;
     return batch * outer_count * k_count + in_batch;
@@ -233,15 +233,16 @@ SplitPlan plan_split_k(std::int64_t k, Rng* rng) {
   return plan;
 }
 
-// One operand of split_k data. Bits are tabulated per k: there are only three values each.
-void fill_split_k(const Problem& p, const SplitPlan& plan, std::int64_t batch, bool is_a,
-                  std::uint64_t seed, std::vector<std::byte>* bytes) {
-  const Place place = is_a ? place_a(p) : place_b(p);
-  const std::size_t size = size_of(p.in);
-  // The first payload is odd: +-1 in both operands. The others are even in B, so the sum is odd.
-  const std::int64_t odd =
-      std::find(plan.payload.begin(), plan.payload.end(), true) - plan.payload.begin();
-  std::vector<std::array<std::uint32_t, 3>> bits(static_cast<std::size_t>(p.k));  // -, 0, +
+// The first payload is odd: +-1 in both operands. The others are even in B, so the sum is odd.
+std::int64_t odd_place(const SplitPlan& plan) {
+  return std::find(plan.payload.begin(), plan.payload.end(), true) - plan.payload.begin();
+}
+
+// Bits of one operand per k: there are only three values each, minus, zero and plus.
+std::vector<std::array<std::uint32_t, 3>> split_bits(const Problem& p, const SplitPlan& plan,
+                                                     bool is_a) {
+  const std::int64_t odd = odd_place(plan);
+  std::vector<std::array<std::uint32_t, 3>> bits(static_cast<std::size_t>(p.k));
   for (std::int64_t k = 0; k < p.k; ++k) {
     const auto at = static_cast<std::size_t>(k);
     const int e = plan.exponent[at];
@@ -252,6 +253,16 @@ void fill_split_k(const Problem& p, const SplitPlan& plan, std::int64_t batch, b
       store(p.in, &bits[at][static_cast<std::size_t>(sign + 1)], 0, sign * value);
     }
   }
+  return bits;
+}
+
+// One operand of split_k data.
+void fill_split_k(const Problem& p, const SplitPlan& plan, std::int64_t batch, bool is_a,
+                  std::uint64_t seed, std::vector<std::byte>* bytes) {
+  const Place place = is_a ? place_a(p) : place_b(p);
+  const std::size_t size = size_of(p.in);
+  const std::int64_t odd = odd_place(plan);
+  const auto bits = split_bits(p, plan, is_a);
   for_ranges(
       place.outer_count, (1 << 14) / (p.k + 1) + 1, [&](std::int64_t begin, std::int64_t end) {
         for (std::int64_t o = begin; o < end; ++o) {
@@ -282,6 +293,43 @@ Operands draw_split_k(const Problem& p, std::uint64_t seed) {
   return data;
 }
 
+Table plausible_table(const Problem& p, DataKind kind) {
+  const double sigma = std::sqrt(static_cast<double>(std::max<std::int64_t>(p.k, 1))) *
+                       (kind == DataKind::damped ? kDamping : 1);
+  return normal_table(p.out, sigma);
+}
+
+Table even_table(const Problem& p) {
+  return tabulate(p.out, [](double u) { return 2 * std::floor(17 * u) - 16; });
+}
+
+// What draw_split_k() and fill_split_k() do, as tables by batch entry and k.
+Recipe split_recipe(const Problem& p, bool is_a, std::uint64_t seed) {
+  Recipe made;
+  Rng rng(seed, static_cast<std::uint64_t>(Stream::structure));
+  for (std::int64_t batch = 0; batch < p.batch; ++batch) {
+    const SplitPlan plan = plan_split_k(p.k, &rng);
+    for (const auto& three : split_bits(p, plan, is_a)) {
+      made.values.insert(made.values.end(), three.begin(), three.end());
+    }
+    int payloads = 0;
+    for (const bool payload : plan.payload) made.ordinals.push_back(payload ? payloads++ : -1);
+  }
+  return made;
+}
+
+std::shared_ptr<const Recipe> pointed(std::shared_ptr<Recipe> made, Drawing::Form form,
+                                      Operand operand, const Place& place) {
+  made->drawing.form = form;
+  made->drawing.stream = static_cast<unsigned>(operand);
+  made->drawing.values = made->values.data();
+  made->drawing.ordinals = made->ordinals.data();
+  made->drawing.outer = place.outer_count;
+  made->drawing.inner = place.k_count;
+  made->drawing.inner_is_row = place.k_is_row;
+  return made;
+}
+
 }  // namespace
 
 bool applies(DataKind kind, const Problem& p) {
@@ -305,15 +353,46 @@ Operands draw(const Problem& p, DataKind kind, std::uint64_t seed) {
 }
 
 std::vector<std::byte> plausible_c(const Problem& p, std::uint64_t seed, DataKind kind) {
-  const double sigma = std::sqrt(static_cast<double>(std::max<std::int64_t>(p.k, 1))) *
-                       (kind == DataKind::damped ? kDamping : 1);
-  const Table table = normal_table(p.out, sigma);
-  return draw_from(table, p.out, p.batch * p.m * p.n, seed, Stream::c);
+  return draw_from(plausible_table(p, kind), p.out, p.batch * p.m * p.n, seed, Stream::c);
 }
 
 std::vector<std::byte> even_c(const Problem& p, std::uint64_t seed) {
-  const Table table = tabulate(p.out, [](double u) { return 2 * std::floor(17 * u) - 16; });
-  return draw_from(table, p.out, p.batch * p.m * p.n, seed, Stream::c);
+  return draw_from(even_table(p), p.out, p.batch * p.m * p.n, seed, Stream::c);
+}
+
+std::shared_ptr<const Recipe> recipe(const Problem& p, DataKind kind, Operand operand,
+                                     std::uint64_t seed) {
+  const bool is_a = operand == Operand::a;
+  const Place place = is_a ? place_a(p) : place_b(p);
+  if (kind == DataKind::split_k) {
+    auto made = std::make_shared<Recipe>(split_recipe(p, is_a, seed));
+    made->seeded = true;
+    return pointed(std::move(made), Drawing::kSplit, operand, place);
+  }
+  auto made = std::make_shared<Recipe>();
+  made->values = table_for(p, kind, is_a ? Stream::a : Stream::b);
+  if (kind != DataKind::cancelling)
+    return pointed(std::move(made), Drawing::kTable, operand, place);
+  for (const double kept : {1.0, 1.0 - 1.0 / 64}) {
+    for (std::size_t i = 0; i < static_cast<std::size_t>(kDrawTable); ++i) {
+      std::uint32_t bits = made->values[i];
+      if (!is_a) store(p.in, &bits, 0, -load(p.in, &bits, 0) * kept);
+      made->values.push_back(bits);
+    }
+  }
+  return pointed(std::move(made), Drawing::kCancelling, operand, place);
+}
+
+std::shared_ptr<const Recipe> plausible_recipe(const Problem& p, DataKind kind) {
+  auto made = std::make_shared<Recipe>();
+  made->values = plausible_table(p, kind);
+  return pointed(std::move(made), Drawing::kTable, Operand::c, {});
+}
+
+std::shared_ptr<const Recipe> even_recipe(const Problem& p) {
+  auto made = std::make_shared<Recipe>();
+  made->values = even_table(p);
+  return pointed(std::move(made), Drawing::kTable, Operand::c, {});
 }
 
 }  // namespace tilewright

@@ -22,10 +22,12 @@
 
 #include "base/element.h"
 #include "problem/problem.h"
+#include "verify/both/drawing.h"
 
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <string_view>
 #include <vector>
 
@@ -69,5 +71,19 @@ struct Operands {
                                                  DataKind kind = DataKind::normal);
 // Even integers from -16 to 16: added to an exact result, the sum is exact, and odd if that was.
 [[nodiscard]] std::vector<std::byte> even_c(const Problem& problem, std::uint64_t seed);
+
+// The same draws as tables, for a device that draws by itself: drawing().form and so on with
+// `values` and `ordinals` set to where the tables are there.
+enum class Operand : unsigned { a = 1, b = 2, c = 3 };  // the random stream of each
+struct Recipe {
+  Drawing drawing;  // points into the vectors
+  std::vector<unsigned> values;
+  std::vector<int> ordinals;
+  bool seeded = false;  // the tables depend on the seed, too
+};
+[[nodiscard]] std::shared_ptr<const Recipe> recipe(const Problem& problem, DataKind kind,
+                                                   Operand operand, std::uint64_t seed);
+[[nodiscard]] std::shared_ptr<const Recipe> plausible_recipe(const Problem& problem, DataKind kind);
+[[nodiscard]] std::shared_ptr<const Recipe> even_recipe(const Problem& problem);
 
 }  // namespace tilewright
