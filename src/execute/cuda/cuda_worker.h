@@ -14,7 +14,8 @@ namespace tilewright {
 
 class CudaWorker {
  public:
-  // `options.runner`: empty looks for tilewright-cuda-runner as Worker does for its runner.
+  // `options.runner`: empty looks for tilewright-cuda-runner as Worker does for its runner, the
+  // variable is TILEWRIGHT_CUDA_RUNNER. The process itself starts with the first session.
   [[nodiscard]] static Result<CudaWorker> start(const WorkerOptions& options, const Device& device);
   ~CudaWorker();
   CudaWorker(CudaWorker&&) noexcept;
@@ -27,6 +28,7 @@ class CudaWorker {
   [[nodiscard]] int restarts() const;
 
  private:
+  friend class CudaSession;
   struct State;
   explicit CudaWorker(std::unique_ptr<State> state);
   std::unique_ptr<State> state_;

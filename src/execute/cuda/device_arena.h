@@ -11,6 +11,9 @@
 #include "device/cuda/context.h"
 #include "execute/arena.h"
 
+#include <memory>
+#include <string>
+
 namespace tilewright {
 
 // Each side of each matrix, at least. Larger than on a CPU: a tile that overshoots writes whole
@@ -19,7 +22,8 @@ inline constexpr std::int64_t kDeviceGuardBytes = 64 << 10;
 
 class DeviceArena {
  public:
-  // Matrices begin at multiples of 256 bytes. The context must outlive the arena.
+  // Matrices begin at multiples of 256 bytes; contents are undefined, guards too: whoever judges
+  // paints them. The context must outlive the arena.
   [[nodiscard]] static Result<DeviceArena> create(const cuda::Context& context,
                                                   const Problem& problem, int sets,
                                                   std::int64_t workspace_bytes);
@@ -31,6 +35,8 @@ class DeviceArena {
   [[nodiscard]] const ArenaLayout& layout() const;
   [[nodiscard]] const cuda::Context& context() const;
   [[nodiscard]] int fd() const;  // of the allocation, for the runner
+  // Tells arenas apart. (All exported descriptors may be one inode of the driver's.)
+  [[nodiscard]] const std::string& id() const;
   [[nodiscard]] cuda::Pointer base() const;
 
   // First element of each matrix. Rows are the problem's strides apart.
@@ -53,6 +59,13 @@ class DeviceArena {
 // Where a DeviceArena's matrices lie, as a pure function: also for the runner and for tests.
 [[nodiscard]] Result<ArenaLayout> device_layout(const Problem& problem, int sets,
                                                 std::int64_t workspace_bytes);
+
+struct DeviceOperands {
+  cuda::Pointer a = 0, b = 0, c = 0, workspace = 0;
+};
+// First elements of one set for memory mapped at `base`.
+[[nodiscard]] DeviceOperands device_operands(const ArenaLayout& layout, cuda::Pointer base, int set,
+                                             Owner owner);
 
 // The allocation behind `fd`, mapped into another process's context.
 class ImportedArena {

@@ -1,0 +1,242 @@
+// SPDX-License-Identifier: Apache-2.0
+// Implementation of device_contest.h. Every call ends with a wait, so a fault is charged to the
+// contestant that was running. Next: device_bursts.cc for the clock.
+#include "execute/cuda/runner/device_contest.h"
+
+#include "execute/clock.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+namespace tilewright::runner {
+namespace {
+
+constexpr unsigned kNonBlockingStream = 1;  // no order with the legacy default stream
+
+tl::unexpected<Failure> failure(std::string word, std::string detail) {
+  return tl::unexpected<Failure>(Failure{std::move(word), std::move(detail)});
+}
+
+std::string text(const Error& error) {
+  return error.hint.empty() ? error.message : fmt::format("{} ({})", error.message, error.hint);
+}
+
+}  // namespace
+
+tl::expected<std::unique_ptr<DeviceContest>, Failure> DeviceContest::create(int ordinal) {
+  auto context = cuda::Context::open(ordinal);
+  if (!context) return failure("driver", text(context.error()));
+  std::unique_ptr<DeviceContest> contest(new DeviceContest(std::move(*context)));
+  DeviceContest& c = *contest;
+  const cuda::Driver& d = c.context_.driver();
+  if (Status s = d.check(d.StreamCreate(&c.stream_, kNonBlockingStream), "making a stream"); !s) {
+    return failure("driver", text(s.error()));
+  }
+  auto clock = StreamClock::create(c.context_, c.stream_);
+  if (!clock) return failure("driver", text(clock.error()));
+  c.clock_.emplace(std::move(*clock));
+  c.graphs_.emplace(c.context_, c.stream_);
+  return contest;
+}
+
+DeviceContest::~DeviceContest() {
+  graphs_.reset();
+  kernel_.reset();
+  prepared_.clear();
+  libraries_.reset();
+  arena_.reset();
+  clock_.reset();
+  if (stream_ != nullptr) context_.driver().StreamDestroy(stream_);
+}
+
+Done DeviceContest::open(const OpenRequest& request, int arena_fd, Reply& reply) {
+  graphs_->clear();
+  kernel_.reset();
+  launch_.reset();
+  names_.clear();
+  auto problem = parse_problem(request.problem);
+  if (!problem) return failure("setup", problem.error().message);
+  if (!request.launch.empty()) {
+    auto launch = launch_from_json(request.launch);
+    if (!launch) return failure("launch", launch.error().message);
+    if (launch->target != "cuda") return failure("launch", "its target is not cuda");
+    launch_ = std::move(*launch);
+  }
+  problem_ = *problem;
+  if (Done mapped = map_arena(request, arena_fd); !mapped) return mapped;
+  layout_ = request.layout;
+  workspace_ = request.workspace_in_use;
+  zeroed_ = request.workspace_zeroed;
+  for (const std::string& name : request.baselines) {
+    if (Done made = prepare_baseline(name); !made) return made;
+    const Prepared& prepared = prepared_.at(name);
+    names_.push_back(name);
+    reply.prime_seconds.push_back(prepared.seconds);
+    reply.choices.push_back(prepared.baseline->choice());
+  }
+  return {};
+}
+
+Done DeviceContest::map_arena(const OpenRequest& request, int arena_fd) {
+  if (arena_ && request.arena == arena_id_ && request.problem == problem_text_) return {};
+  prepared_.clear();
+  // The old one first: there may not be room for both.
+  arena_.reset();
+  auto mapped = ImportedArena::map(context_, arena_fd, request.layout.bytes);
+  if (!mapped) return failure("setup", text(mapped.error()));
+  arena_.emplace(std::move(*mapped));
+  arena_id_ = request.arena;
+  problem_text_ = request.problem;
+  return {};
+}
+
+Done DeviceContest::prepare_baseline(const std::string& name) {
+  if (prepared_.contains(name)) return {};
+  const auto refused = [&name](const Error& error) {
+    return failure("baseline", fmt::format("{}: {}", name, text(error)));
+  };
+  if (!libraries_) {
+    auto opened = CudaLibraries::open(context_);
+    if (!opened) return refused(opened.error());
+    libraries_.emplace(std::move(*opened));
+  }
+  auto made = libraries_->make(name, problem_);
+  if (!made) return refused(made.error());
+  std::vector<CudaGemm> products;
+  for (int set = 0; set < layout_.sets; ++set) {
+    products.push_back(gemm(set, 1, timed_beta(problem_)));
+  }
+  if (Status s = (*made)->prepare(products); !s) {
+    const Failure why = failure_of(0, s.error());
+    return failure(why.word, fmt::format("{}; {}", why.detail, name));
+  }
+  const std::int64_t start = now_nanoseconds();
+  DeviceCall call;
+  call.baseline = made->get();
+  call.gemm = products.front();
+  if (Done ran = run(0, call); !ran) {
+    return failure(ran.error().word, fmt::format("{}; {}", ran.error().detail, name));
+  }
+  const double seconds = static_cast<double>(now_nanoseconds() - start) * 1e-9;
+  prepared_[name] = {std::move(*made), seconds};
+  return {};
+}
+
+Done DeviceContest::load(std::span<const std::byte> cubin) {
+  graphs_->clear();
+  kernel_.reset();
+  if (!launch_) return {};  // libraries alone
+  auto kernel = CudaKernel::load(context_, cubin, *launch_);
+  if (!kernel) return failure("cubin", text(kernel.error()));
+  kernel_.emplace(std::move(*kernel));
+  // Now rather than at the first call, so that what cannot be launched is known before it is timed.
+  const auto call = call_for(kCandidate, 0, 1, timed_beta(problem_));
+  if (!call) {
+    kernel_.reset();
+    return tl::unexpected<Failure>(call.error());
+  }
+  if (zeroed_ == 0) return {};
+  const cuda::Driver& d = context_.driver();
+  const cuda::Pointer workspace = operands(0, Owner::candidate).workspace;
+  if (Status s = d.check(d.MemsetD8Async(workspace, 0, static_cast<std::size_t>(zeroed_), stream_),
+                         "zeroing");
+      !s) {
+    return tl::unexpected<Failure>(failure_of(kCandidate, s.error()));
+  }
+  return finish(kCandidate);
+}
+
+tl::expected<int, Failure> DeviceContest::find(const std::string& name) const {
+  if (name == "candidate" && kernel_) return kCandidate;
+  const auto found = std::find(names_.begin(), names_.end(), name);
+  if (found != names_.end()) return static_cast<int>(found - names_.begin());
+  return failure("request", fmt::format("contestant = {}: there is {}{}", name,
+                                        kernel_ ? "candidate " : "", fmt::join(names_, " ")));
+}
+
+CudaOperands DeviceContest::operands(int set, Owner owner) const {
+  const DeviceOperands o = device_operands(layout_, arena_->base(), set, owner);
+  return {o.a, o.b, o.c, o.workspace};
+}
+
+CudaGemm DeviceContest::gemm(int set, float alpha, float beta) const {
+  const CudaOperands o = operands(set, Owner::baseline);
+  const Problem& p = problem_;
+  const std::int64_t lda = p.a_stride(), ldb = p.b_stride(), ldc = p.c_stride();
+  return {.a = o.a,
+          .b = o.b,
+          .c = o.c,
+          .m = p.m,
+          .n = p.n,
+          .k = p.k,
+          .lda = lda,
+          .ldb = ldb,
+          .ldc = ldc,
+          .batch = p.batch,
+          .stride_a = p.a_rows() * lda,
+          .stride_b = p.b_rows() * ldb,
+          .stride_c = p.m * ldc,
+          .alpha = alpha,
+          .beta = beta};
+}
+
+tl::expected<DeviceCall, Failure> DeviceContest::call_for(int contestant, int set, float alpha,
+                                                          float beta) {
+  DeviceCall call;
+  if (contestant != kCandidate) {
+    call.baseline = prepared_.at(names_[static_cast<std::size_t>(contestant)]).baseline.get();
+    call.gemm = gemm(set, alpha, beta);
+    return call;
+  }
+  const GemmShape sizes{problem_.m, problem_.n, problem_.k};
+  auto ready = kernel_->prepare(problem_, sizes, operands(set, Owner::candidate), alpha, beta);
+  if (!ready) return tl::unexpected<Failure>(failure_of(kCandidate, ready.error()));
+  call.ready = std::move(*ready);
+  if (const std::int64_t wanted = call.ready->call().workspace_bytes; wanted > workspace_) {
+    return failure("launch", fmt::format("it wants {} bytes of workspace, {} were handed out",
+                                         wanted, workspace_));
+  }
+  return call;
+}
+
+Status DeviceContest::enqueue(const DeviceCall& call) {
+  return call.baseline != nullptr ? call.baseline->enqueue(call.gemm, stream_)
+                                  : kernel_->launch(*call.ready, stream_);
+}
+
+Done DeviceContest::finish(int contestant) {
+  const cuda::Driver& d = context_.driver();
+  const cuda::Code code = d.StreamSynchronize(stream_);
+  if (code == cuda::kSuccess) return {};
+  return tl::unexpected<Failure>(failure_of(contestant, d.check(code, "waiting").error()));
+}
+
+Done DeviceContest::run(int contestant, const DeviceCall& call) {
+  if (Status s = enqueue(call); !s) {
+    return tl::unexpected<Failure>(failure_of(contestant, s.error()));
+  }
+  return finish(contestant);
+}
+
+Done DeviceContest::run_sizes(const GemmShape& sizes) {
+  if (!kernel_) return failure("request", "there is no candidate");
+  auto ready =
+      kernel_->prepare(problem_, sizes, operands(0, Owner::candidate), 1, timed_beta(problem_));
+  if (!ready) return tl::unexpected<Failure>(failure_of(kCandidate, ready.error()));
+  DeviceCall call;
+  call.ready = std::move(*ready);
+  return run(kCandidate, call);
+}
+
+Failure DeviceContest::failure_of(int contestant, const Error& error) const {
+  const cuda::Driver& d = context_.driver();
+  const cuda::Code code = d.CtxSynchronize();
+  if (code == cuda::kSuccess) {
+    return {contestant == kCandidate ? "launch" : "baseline", text(error)};
+  }
+  return {contestant == kCandidate ? "sticky" : "sticky-baseline", d.text(code)};
+}
+
+}  // namespace tilewright::runner
