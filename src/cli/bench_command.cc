@@ -100,7 +100,9 @@ Result<int> bench(Cli& cli, const BenchFlags& flags) {
   if (!problems) return tl::unexpected(problems.error());
   Result<std::int64_t> seed = cli.settings.number("tune.seed");
   if (!seed) return tl::unexpected(seed.error());
-  const Device device = this_device(cli);
+  const Result<Device> found = this_device(cli);
+  if (!found) return tl::unexpected(found.error());
+  const Device& device = *found;
   Context context = context_of(cli, device);
   if (flags.time) {
     if (Status status = require_honest_baselines(cli, device, context); !status) {
@@ -109,6 +111,7 @@ Result<int> bench(Cli& cli, const BenchFlags& flags) {
   }
   CompileOptions options;
   options.compiler = cli.settings.text("compile.cxx");
+  options.cuda_compiler = cli.settings.text("compile.cuda");
   options.cache_directory = cli.settings.text("cache.dir");
   options.warn = [&cli](const std::string& line) { note(cli, line); };
   Result<Compiler> compiler = Compiler::create(options);

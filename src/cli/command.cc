@@ -3,6 +3,8 @@
 #include "cli/command.h"
 
 #include "base/hash.h"
+#include "cli/chosen_device.h"
+#include "device/cuda/detect.h"
 
 #include <fmt/format.h>
 
@@ -67,22 +69,37 @@ Result<Database> open_database(const Cli& cli, Database::Access access) {
   return Database::open(path, access);
 }
 
-Device this_device(const Cli& cli) {
-  Device device = detect_cpu();
+Result<Device> this_device(const Cli& cli, Described described) {
+  Result<ChosenDevice> chosen = chosen_device(cli.settings.text("device.use"));
+  if (!chosen) return tl::unexpected(chosen.error());
+  if (chosen->described && described == Described::refused) {
+    return fail(ErrorCode::usage,
+                fmt::format("--device {}: a described device can run nothing",
+                            cli.settings.text("device.use")),
+                "gen, explain and wisdom work with it; elsewhere cpu, cuda, cuda:N or auto");
+  }
+  Device device = std::move(chosen->device);
   const std::int64_t threads = cli.settings.number("execute.threads").value_or(0);
-  if (threads > 0) device.cores = std::min(device.cores, static_cast<int>(threads));
+  if (threads > 0 && !chosen->described) {
+    device.cores = std::min(device.cores, static_cast<int>(threads));
+  }
   return device;
 }
 
 Context context_of(const Cli& cli, const Device& device) {
   char host[256] = {};
   if (gethostname(host, sizeof host - 1) != 0) host[0] = '\0';
-  return {{"date", utc_now()},
-          {"host", hash128(host).substr(0, 8)},
-          {"device", device.name},
-          {"fingerprint", device.fingerprint()},
-          {"cores", std::to_string(device.cores)},
-          {"seed", cli.settings.text("tune.seed")}};
+  Context context = {{"date", utc_now()},
+                     {"host", hash128(host).substr(0, 8)},
+                     {"device", device.name},
+                     {"fingerprint", device.fingerprint()},
+                     {"cores", std::to_string(device.cores)},
+                     {"seed", cli.settings.text("tune.seed")}};
+  if (device.kind == DeviceKind::cuda) {
+    context["cuda_driver"] = cuda::version_text(device.cuda.driver);
+    context["multiprocessors"] = std::to_string(device.cuda.multiprocessors);
+  }
+  return context;
 }
 
 void print(const std::string& text) {

@@ -51,8 +51,10 @@ struct Problems {
 // The database of --db, created if missing unless `read_only`.
 [[nodiscard]] Result<Database> open_database(const Cli& cli, Database::Access access);
 
-// This machine, with the cores that --threads allows.
-[[nodiscard]] Device this_device(const Cli& cli);
+// The device of --device, which must be here, with the host's cores that --threads allows. For what
+// only reads or writes text, `described` also allows a file that describes a device.
+enum class Described { refused, allowed };
+[[nodiscard]] Result<Device> this_device(const Cli& cli, Described described = Described::refused);
 
 // Date, host, device, versions: the head of every machine-readable output.
 [[nodiscard]] Context context_of(const Cli& cli, const Device& device);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // tilewright doctor: what works here, and why not, in one screen.
 #include "cli/command.h"
+#include "cli/doctor_lines.h"
 
 #include "base/file.h"
 #include "base/subprocess.h"
@@ -13,16 +14,13 @@
 #include <fmt/ranges.h>
 #include <nlohmann/json.hpp>
 
+#include <algorithm>
 #include <memory>
 
 namespace tilewright {
 namespace {
 
-struct Line {
-  std::string subject;
-  bool good = false;
-  std::string finding;
-};
+using Line = DoctorLine;
 
 std::string clock_setting() {
   const Result<std::string> governor =
@@ -31,13 +29,18 @@ std::string clock_setting() {
   return fmt::format("governor {}", governor->substr(0, governor->find('\n')));
 }
 
-Line compiler_line(const Cli& cli, const std::filesystem::path& cache) {
+// Whether the text of a kernel in `language` can be compiled here.
+Line compiler_line(const Cli& cli, const std::filesystem::path& cache, const std::string& subject,
+                   std::string_view language) {
   CompileOptions options;
   options.compiler = cli.settings.text("compile.cxx");
   options.cache_directory = cache;
+  options.cuda_compiler = cli.settings.text("compile.cuda");
+  options.needs = "";
   const Result<Compiler> compiler = Compiler::create(options);
-  if (compiler) return {"compiler", true, compiler->version()};
-  return {"compiler", false, fmt::format("{} {}", compiler.error().message, compiler.error().hint)};
+  if (!compiler) return {subject, false, because(compiler.error())};
+  const Result<std::string> version = compiler->version_for(language);
+  return {subject, version.has_value(), version ? *version : because(version.error())};
 }
 
 Line runner_line(const Cli& cli, const Device& device) {
@@ -80,8 +83,14 @@ Line database_line(const Cli& cli) {
           count ? fmt::format("{} trials", *count) : count.error().message};
 }
 
-std::vector<Line> examine(const Cli& cli) {
-  const Device device = this_device(cli);
+// The device that --device chooses, or why not.
+Line device_line(const Cli& cli, const Result<Device>& device) {
+  if (!device) return {"in use", false, because(device.error())};
+  return {"in use", true,
+          fmt::format("{} (--device {})", device->fingerprint(), cli.settings.text("device.use"))};
+}
+
+std::vector<Line> examine(const Cli& cli, const Device& device) {
   std::vector<Line> lines;
   lines.push_back(
       {"device", true,
@@ -95,7 +104,7 @@ std::vector<Line> examine(const Cli& cli) {
   lines.push_back({"clocks", true, clock_setting()});
   std::filesystem::path cache;
   lines.push_back(cache_line(cli, cache));
-  lines.push_back(compiler_line(cli, cache));
+  lines.push_back(compiler_line(cli, cache, "compiler", "c++"));
   lines.push_back(runner_line(cli, device));
   const SelfCheck check = self_check(device, device.cores, peak);
   lines.push_back({"BLAS", check.passed,
@@ -112,16 +121,30 @@ std::vector<Line> examine(const Cli& cli) {
     }
   }
   lines.push_back(database_line(cli));
-  lines.push_back({"GPU", false, "CUDA devices are not supported by this version; the CPU is"});
+  for (Line& line : cuda_lines()) lines.push_back(std::move(line));
+  lines.push_back(compiler_line(cli, cache, "CUDA compiler", "cuda"));
   return lines;
 }
 
+// The host, whichever device is to be tuned: it compiles, and it is the CPU that works without
+// more.
+Device host_of(const Cli& cli) {
+  Device host = detect_cpu();
+  const std::int64_t threads = cli.settings.number("execute.threads").value_or(0);
+  if (threads > 0) host.cores = std::min(host.cores, static_cast<int>(threads));
+  return host;
+}
+
 Result<int> doctor(const Cli& cli, const std::string& format) {
-  const std::vector<Line> lines = examine(cli);
+  const Result<Device> device = this_device(cli, Described::allowed);
+  const Device host = host_of(cli);
+  std::vector<Line> lines = examine(cli, host);
+  lines.push_back(device_line(cli, device));
   if (format == "json") {
     nlohmann::ordered_json json;
     json["schema_version"] = kReportSchemaVersion;
-    json["context"] = context_of(cli, this_device(cli));
+    json["context"] = context_of(cli, device ? *device : host);
+    if (device) json["device"] = nlohmann::ordered_json::parse(to_json(*device));
     for (const Line& line : lines) {
       json["findings"].push_back(
           {{"subject", line.subject}, {"good", line.good}, {"finding", line.finding}});

@@ -95,15 +95,17 @@ void add_explain(CLI::App& app, Cli& cli) {
       "explain",
       "Why a program is legal or not; what is possible and known for a problem\n\nExamples:\n"
       "  tilewright explain 8x1024x3584\n"
-      "  tilewright explain '<program>' --problem '8x1024x3584 bf16 nt'");
+      "  tilewright explain '<program>' --problem '8x1024x3584 bf16 nt'\n"
+      "  tilewright explain 8x1024x3584 --device devices/h200.json    for a device not here");
   const auto flags = std::make_shared<ExplainFlags>();
   command->add_option("subject", flags->subject, "A program or a problem")->required();
   command->add_option("--problem", flags->problem, "The problem to judge a program for");
   command->callback([&cli, flags] {
     cli.action = [&cli, flags] {
-      const Device device = this_device(cli);
-      return names_a_family(flags->subject) ? explain_program(*flags, device)
-                                            : explain_problem(cli, *flags, device);
+      const Result<Device> device = this_device(cli, Described::allowed);
+      if (!device) return Result<int>(tl::unexpected(device.error()));
+      return names_a_family(flags->subject) ? explain_program(*flags, *device)
+                                            : explain_problem(cli, *flags, *device);
     };
   });
 }

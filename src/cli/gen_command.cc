@@ -16,7 +16,9 @@ struct GenFlags {
 };
 
 Result<int> gen(const Cli& cli, const GenFlags& flags) {
-  const Device device = this_device(cli);
+  const Result<Device> found = this_device(cli, Described::allowed);
+  if (!found) return tl::unexpected(found.error());
+  const Device& device = *found;
   Result<Program> program = parse_program(flags.program);
   if (!program) return tl::unexpected(program.error());
   Result<Problem> problem = problem_for(*program, flags.problem, device);
@@ -39,7 +41,8 @@ void add_gen(CLI::App& app, Cli& cli) {
       "Print the source of a program\n\nExamples:\n"
       "  tilewright gen 'cpu isa=avx2 form=direct threads=1 mr=4 nr=16 kc=0 nc=0 packa=f32 "
       "unroll=2 prefetch=0 order=nm sizes=runtime'\n"
-      "  tilewright gen '<program>' --problem '8x1024x3584 bf16 nn' --full > kernel.cc");
+      "  tilewright gen '<program>' --problem '8x1024x3584 bf16 nn' --full > kernel.cc\n"
+      "  tilewright gen '<program>' --device devices/h200.json    for a device that is not here");
   const auto flags = std::make_shared<GenFlags>();
   command->add_option("program", flags->program, "Program text")->required();
   command->add_option("--problem", flags->problem,

@@ -25,12 +25,20 @@ struct SettingInfo {
   std::string_view help;
 };
 
-inline constexpr std::array<SettingInfo, 7> kSettings = {{
+// What is used where nobody says otherwise: one of the words that chosen_device() knows.
+inline constexpr std::string_view kDefaultDevice = "cpu";
+
+inline constexpr std::array<SettingInfo, 9> kSettings = {{
     {"cache.dir", "--cache-dir", "TILEWRIGHT_CACHE_DIR", "",
      "folder of compiled kernels (empty: $XDG_CACHE_HOME/tilewright)"},
     {"database.path", "--db", "TILEWRIGHT_DB", "",
      "the trial database (empty: $XDG_DATA_HOME/tilewright/tuning.db)"},
     {"compile.cxx", "--cxx", "TILEWRIGHT_CXX", "", "host compiler (empty: g++, then c++)"},
+    {"compile.cuda", "--cuda-compiler", "TILEWRIGHT_CUDA_COMPILER", "",
+     "nvcc to compile for CUDA with (empty: NVRTC, then nvcc)"},
+    {"device.use", "--device", "TILEWRIGHT_DEVICE", kDefaultDevice,
+     "cpu, cuda, cuda:N, or auto (a CUDA device if one is usable, else the CPU); gen, explain and "
+     "wisdom also take the file of a described device, such as devices/h200.json"},
     {"execute.runner", "--runner", "TILEWRIGHT_RUNNER", "",
      "tilewright-runner (empty: beside this program, then PATH)"},
     {"execute.threads", "--threads", "TILEWRIGHT_THREADS", "0", "cores to use (0: all)"},

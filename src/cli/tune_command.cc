@@ -71,6 +71,7 @@ Result<TuneOptions> options_of(const TuneFlags& flags, const Cli& cli) {
   options.runner = cli.settings.text("execute.runner");
   options.cache_directory = cli.settings.text("cache.dir");
   options.compiler = cli.settings.text("compile.cxx");
+  options.cuda_compiler = cli.settings.text("compile.cuda");
   options.baselines = flags.baselines;
   options.stop = &stop_requested;
   if (flags.fresh) {
@@ -114,7 +115,9 @@ Result<int> tune_command(Cli& cli, const TuneFlags& flags) {
   if (!problems) return tl::unexpected(problems.error());
   Result<Database> database = open_database(cli, Database::Access::read_write);
   if (!database) return tl::unexpected(database.error());
-  const Device device = this_device(cli);
+  const Result<Device> found = this_device(cli);
+  if (!found) return tl::unexpected(found.error());
+  const Device& device = *found;
   Context context = context_of(cli, device);
   if (Status status = require_honest_baselines(cli, device, context); !status) {
     return tl::unexpected(status.error());

@@ -28,7 +28,9 @@ Status write(const Wisdom& wisdom, const std::string& output) {
 Result<int> export_command(const Cli& cli, const WisdomFlags& flags) {
   Result<Database> database = open_database(cli, Database::Access::read_only);
   if (!database) return tl::unexpected(database.error());
-  Result<Wisdom> wisdom = export_wisdom(*database, this_device(cli));
+  Result<Device> device = this_device(cli, Described::allowed);
+  if (!device) return tl::unexpected(device.error());
+  Result<Wisdom> wisdom = export_wisdom(*database, *device);
   if (!wisdom) return tl::unexpected(wisdom.error());
   if (Status status = write(*wisdom, flags.output); !status) return tl::unexpected(status.error());
   note(cli, fmt::format("{} winners", wisdom->entries.size()));
@@ -49,8 +51,10 @@ Result<Wisdom> read_whole(const std::string& file, const Device& device) {
 }
 
 Result<int> check_command(const Cli& cli, const WisdomFlags& flags) {
+  Result<Device> device = this_device(cli, Described::allowed);
+  if (!device) return tl::unexpected(device.error());
   for (const std::string& file : flags.files) {
-    Result<Wisdom> wisdom = read_whole(file, this_device(cli));
+    Result<Wisdom> wisdom = read_whole(file, *device);
     if (!wisdom) return tl::unexpected(wisdom.error());
     print(fmt::format("{}: {} winners for this device\n", file, wisdom->entries.size()));
   }
@@ -59,7 +63,9 @@ Result<int> check_command(const Cli& cli, const WisdomFlags& flags) {
 
 // All files are read before the first byte is written, so an import is all or nothing.
 Result<int> import_command(const Cli& cli, const WisdomFlags& flags) {
-  const Device device = this_device(cli);
+  const Result<Device> found = this_device(cli, Described::allowed);
+  if (!found) return tl::unexpected(found.error());
+  const Device& device = *found;
   Result<std::filesystem::path> path = installed_wisdom_path(device);
   if (!path) return tl::unexpected(path.error());
   Wisdom all;

@@ -20,7 +20,6 @@ namespace {
 namespace fs = std::filesystem;
 using namespace std::chrono_literals;
 
-constexpr const char* kEntries = "cpu";
 constexpr const char* kScratch = "scratch";
 constexpr const char* kHolds = "holds";
 constexpr const char* kAside = "aside";
@@ -75,7 +74,9 @@ Result<std::unique_ptr<Cache>> Cache::open(const fs::path& root, std::int64_t ca
   // Compilers run in folders of their own: a relative path would lead them elsewhere.
   const fs::path absolute = fs::absolute(root, error);
   const fs::path home = absolute / "v1";
-  for (const char* name : {kEntries, kScratch, kHolds, kAside}) {
+  std::vector<std::string_view> folders = {kScratch, kHolds, kAside};
+  for (const EntryKind& kind : kEntryKinds) folders.push_back(kind.place);
+  for (const std::string_view name : folders) {
     if (!error) fs::create_directories(home / name, error);
     if (error) {
       return fail(ErrorCode::environment,
@@ -111,37 +112,37 @@ void Cache::warn(const std::string& message) {
   if (warn_) warn_(message);
 }
 
-fs::path Cache::folder_of(const std::string& key) const {
-  return home_ / kEntries / key;
+fs::path Cache::folder_of(const std::string& key, const EntryKind& kind) const {
+  return home_ / kind.place / key;
 }
 
-std::optional<Entry> Cache::find(const std::string& key) {
-  const fs::path folder = folder_of(key);
+std::optional<Entry> Cache::find(const std::string& key, const EntryKind& kind) {
+  const fs::path folder = folder_of(key, kind);
   {
     const auto lock = FileLock::take(home_ / kLock, FileLock::Mode::shared, kPatience);
     std::error_code error;
     if (!fs::exists(fs::symlink_status(folder, error))) return std::nullopt;
-    if (auto entry = read_entry(folder, key)) {
+    if (auto entry = read_entry(folder, key, kind)) {
       holds_.add(key);
       mark_used(folder);
       return *std::move(entry);
     }
   }
-  set_aside(key);
+  set_aside(key, kind);
   return std::nullopt;
 }
 
 // Looks again under the exclusive lock: by now another process may have put a whole entry there,
 // and somebody may be using it.
-void Cache::set_aside(const std::string& key) {
-  const fs::path folder = folder_of(key);
+void Cache::set_aside(const std::string& key, const EntryKind& kind) {
+  const fs::path folder = folder_of(key, kind);
   std::string reason;
   bool moved = false;
   {
     const auto lock = FileLock::take(home_ / kLock, FileLock::Mode::exclusive, kPatience);
     std::error_code error;
     if (!lock || !fs::exists(fs::symlink_status(folder, error))) return;
-    const auto entry = read_entry(folder, key);
+    const auto entry = read_entry(folder, key, kind);
     if (entry) return;
     reason = entry.error().message;
     for (int i = 0; i < 1000 && !moved; ++i) {
@@ -160,11 +161,11 @@ Result<OwnedFolder> Cache::scratch() const {
   return OwnedFolder::make(home_ / kScratch, "", 0777);
 }
 
-fs::path Cache::add(OwnedFolder made, const Origin& origin) {
-  const fs::path folder = folder_of(origin.key);
+fs::path Cache::add(OwnedFolder made, const Origin& origin, const EntryKind& kind) {
+  const fs::path folder = folder_of(origin.key, kind);
   const fs::path own = made.path();
   // Another has been faster: spares the disk our copy. Whoever looks away here meets it below.
-  if (find(origin.key)) return folder;
+  if (find(origin.key, kind)) return folder;
   auto sealed = seal(own, origin);
   std::error_code error;
   // Renaming onto a folder that is not empty fails: another's entry. If that is whole it is as good
@@ -184,7 +185,7 @@ fs::path Cache::add(OwnedFolder made, const Origin& origin) {
       evict_if_due(folder);
       return folder;
     }
-    if (find(origin.key)) return folder;
+    if (find(origin.key, kind)) return folder;
   }
   warn(fmt::format("compile cache: cannot keep '{}': {}", folder.string(),
                    sealed ? error.message() : sealed.error().message));
@@ -207,7 +208,9 @@ void Cache::evict() {
   remove_dead(home_ / kScratch, "");
   std::vector<Used> entries;
   std::int64_t total = 0;
-  for (const char* place : {kAside, kEntries}) {
+  std::vector<std::string_view> places = {kAside};
+  for (const EntryKind& kind : kEntryKinds) places.push_back(kind.place);
+  for (const std::string_view place : places) {
     for (const auto& path : children(home_ / place)) {
       auto used = use_of(path);
       if (!used) continue;

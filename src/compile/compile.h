@@ -1,10 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-// Source -> Binary: the host compiler under limits, behind a content-addressed cache.
+// Source -> Binary: a compiler under limits, behind a content-addressed cache. For C++ that is the
+// host compiler, for CUDA tilewright-nvrtc (NVRTC in a process of its own) or nvcc.
+//
+// Shared objects are found again only with the compiler that made them. Cubins are found by text,
+// flags and launch alone, so that a cache can be filled on a machine without a GPU and carried to a
+// GPU host without a compiler; Binary::compiler says what made them.
 #pragma once
 
 #include "base/error.h"
 #include "base/outcome.h"
 #include "base/subprocess.h"
+#include "compile/inspect_cubin.h"
 #include "generate/generate.h"
 
 #include <chrono>
@@ -18,13 +24,15 @@
 namespace tilewright {
 
 struct Binary {
-  std::filesystem::path path;  // the shared object; stays valid while its Compiler lives
+  std::filesystem::path path;  // shared object or cubin; stays valid while its Compiler lives
   std::string hash;            // of everything that decided it: text, headers, flags, compiler
   Launch launch;
-  std::string log;  // what the compiler printed
+  std::string log;       // what the compiler printed
+  std::string compiler;  // the version of what made it, maybe elsewhere and long ago
   bool from_cache = false;
   double compile_seconds = 0;   // 0 if from the cache
   std::int64_t text_bytes = 0;  // size of the machine code section
+  CubinFacts cubin;             // of a CUDA kernel, by its log
 };
 
 // Either a binary or the finding:
@@ -44,6 +52,11 @@ struct CompileResult {
 
 struct CompileOptions {
   std::string compiler;  // path or name; empty: TILEWRIGHT_CXX, else g++, c++
+  // nvcc or tilewright-nvrtc; empty: TILEWRIGHT_CUDA_COMPILER, else tilewright-nvrtc, nvcc
+  std::string cuda_compiler;
+  // The language without whose compiler create() fails: "c++", "cuda" or "" for none. What is in
+  // the cache needs no compiler; what must be compiled and has none is a finding `environment`.
+  std::string needs = "c++";
   std::filesystem::path
       cache_directory;  // empty: cache_home(); unusable: works without, says so once
   std::int64_t cache_cap_bytes = std::int64_t{2} << 30;  // least recently used entries go first
@@ -57,7 +70,7 @@ struct CompileOptions {
 
 class Compiler {
  public:
-  // An Error of code environment if there is no compiler, with how to get one.
+  // An Error of code environment if there is no compiler for options.needs, with how to get one.
   [[nodiscard]] static Result<Compiler> create(CompileOptions options);
   ~Compiler();
   Compiler(Compiler&&) noexcept;
@@ -66,8 +79,10 @@ class Compiler {
   // Thread-safe; concurrent processes may share the cache. `supervision` lets the caller pause
   // compilers while something is being timed, or cancel.
   [[nodiscard]] CompileResult compile(const Source& source, const Supervision& supervision = {});
-  // First line of `compiler --version`.
+  // First line of the C++ compiler's `--version`; empty if there is none.
   [[nodiscard]] const std::string& version() const;
+  // The same for a language, or why it cannot be compiled here.
+  [[nodiscard]] Result<std::string> version_for(std::string_view language) const;
 
  private:
   struct State;

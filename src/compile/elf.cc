@@ -22,7 +22,7 @@ constexpr std::size_t kLongestName = 4096;
 constexpr std::array<std::uint16_t, 2> kMachines = {EM_X86_64, EM_AARCH64};
 
 tl::unexpected<Error> refused(std::string message) {
-  return fail(ErrorCode::refused, "not a usable shared object: " + std::move(message));
+  return fail(ErrorCode::refused, "not a usable object: " + std::move(message));
 }
 
 std::optional<std::string_view> slice(std::string_view bytes, std::uint64_t offset,
@@ -50,19 +50,42 @@ std::optional<std::string_view> string_at(std::string_view table, std::uint64_t 
 }
 
 ElfSymbol symbol_from(const Elf64_Sym& raw, std::string_view name) {
-  return {name, static_cast<unsigned char>(ELF64_ST_TYPE(raw.st_info)), raw.st_shndx, raw.st_value,
+  return {name,
+          static_cast<unsigned char>(ELF64_ST_TYPE(raw.st_info)),
+          static_cast<unsigned char>(ELF64_ST_BIND(raw.st_info)),
+          raw.st_shndx,
+          raw.st_value,
           raw.st_size};
 }
 
-}  // namespace
-
-Result<ElfFile> ElfFile::parse(std::string_view bytes) {
+Result<Elf64_Ehdr> header_of(std::string_view bytes) {
   const auto header = read_as<Elf64_Ehdr>(bytes, 0);
   if (!header || std::memcmp(header->e_ident, ELFMAG, SELFMAG) != 0)
     return refused("no ELF header");
   if (header->e_ident[EI_CLASS] != ELFCLASS64 || header->e_ident[EI_DATA] != ELFDATA2LSB) {
     return refused("not 64-bit little-endian");
   }
+  return *header;
+}
+
+}  // namespace
+
+Result<ElfFile> ElfFile::parse_cubin(std::string_view bytes) {
+  const auto header = header_of(bytes);
+  if (!header) return tl::unexpected(header.error());
+  if (header->e_type != ET_EXEC || header->e_machine != EM_CUDA) {
+    return refused(
+        fmt::format("type {} for machine {}, not a cubin", header->e_type, header->e_machine));
+  }
+  ElfFile file(bytes);
+  file.machine_ = header->e_machine;
+  if (auto status = file.read_sections(); !status) return tl::unexpected(status.error());
+  return file;
+}
+
+Result<ElfFile> ElfFile::parse(std::string_view bytes) {
+  const auto header = header_of(bytes);
+  if (!header) return tl::unexpected(header.error());
   if (header->e_type != ET_DYN) return refused(fmt::format("type {}", header->e_type));
   if (std::find(kMachines.begin(), kMachines.end(), header->e_machine) == kMachines.end()) {
     return refused(fmt::format("machine {}", header->e_machine));

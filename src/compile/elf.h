@@ -29,6 +29,7 @@ struct ElfSection {
 struct ElfSymbol {
   std::string_view name;
   unsigned char type = 0;     // STT_*
+  unsigned char bind = 0;     // STB_*
   std::uint16_t section = 0;  // SHN_UNDEF (0): imported
   std::uint64_t address = 0, size = 0;
 };
@@ -43,6 +44,9 @@ class ElfFile {
   // A shared object for a machine that this program knows; keeps a view of `bytes`.
   // An Error of code `refused` says what is wrong with it.
   [[nodiscard]] static Result<ElfFile> parse(std::string_view bytes);
+  // The same for an executable of a GPU, a cubin. It has no dynamic table, and its sections decide:
+  // segments() is empty.
+  [[nodiscard]] static Result<ElfFile> parse_cubin(std::string_view bytes);
 
   [[nodiscard]] std::uint16_t machine() const { return machine_; }
   [[nodiscard]] const std::vector<ElfSegment>& segments() const { return segments_; }

@@ -144,7 +144,7 @@ Status seal(const fs::path& folder, const Origin& origin) {
   return {};
 }
 
-Result<Entry> read_entry(const fs::path& folder, const std::string& key) {
+Result<Entry> read_entry(const fs::path& folder, const std::string& key, const EntryKind& kind) {
   constexpr std::uintmax_t kLargestSeal = 1 << 20;
   std::error_code error;
   const fs::path seal_path = folder / kSealFile;
@@ -162,17 +162,21 @@ Result<Entry> read_entry(const fs::path& folder, const std::string& key) {
   const auto files = meta.find("files");
   if (files == meta.end() || !files->is_object()) return damaged("meta.json lists no files");
   Entry entry;
+  if (const auto& compiler = meta.value("/compiler"_json_pointer, json()); compiler.is_string()) {
+    entry.compiler = compiler.get<std::string>();
+  }
   for (const auto& [name, value] : files->items()) {
     const auto sealed = sealed_from(value);
     if (!sealed || !is_plain_name(name)) return damaged("meta.json lists no files");
     auto bytes = read_sealed(folder / name, *sealed);
     if (!bytes) return tl::unexpected(bytes.error());
-    if (name == kObjectFile)
+    if (name == kind.object)
       entry.object = *std::move(bytes);
     else if (name == kLogFile)
       entry.log = *std::move(bytes);
   }
-  for (const auto name : {kSourceFile, kExportsFile, kObjectFile, kLogFile}) {
+  for (const auto name : {kind.source, kind.object, kLogFile, kExportsFile}) {
+    if (name == kExportsFile && !kind.exports) continue;
     if (!files->contains(std::string(name))) {
       return damaged(fmt::format("meta.json does not list {}", name));
     }

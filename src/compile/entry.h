@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // One entry of the compile cache: a folder with everything that made a binary, and a seal.
 //
-//   kernel.cc include/... exports.map   what was compiled
-//   kernel.so build.log                 what came out
+//   kernel.cc include/... exports.map   what was compiled (for CUDA kernel.cu include/...)
+//   kernel.so build.log                 what came out (for CUDA kernel.cubin build.log)
 //   meta.json                           the seal: key, compiler, and size and hash of each file
 //
 // Whoever reads an entry checks it against its seal, so that a file damaged by a crash, a full disk
@@ -11,6 +11,7 @@
 
 #include "base/error.h"
 
+#include <array>
 #include <filesystem>
 #include <string>
 #include <string_view>
@@ -20,12 +21,21 @@ namespace tilewright {
 // Raised whenever the layout of an entry or what a key covers changes.
 inline constexpr int kCacheFormat = 1;
 
-inline constexpr std::string_view kSourceFile = "kernel.cc";
 inline constexpr std::string_view kHeaderFolder = "include";
 inline constexpr std::string_view kExportsFile = "exports.map";
-inline constexpr std::string_view kObjectFile = "kernel.so";
 inline constexpr std::string_view kLogFile = "build.log";
 inline constexpr std::string_view kSealFile = "meta.json";
+
+// What differs between the entries of one language and another's.
+struct EntryKind {
+  std::string_view place;   // folder of the cache that has them
+  std::string_view source;  // what was compiled
+  std::string_view object;  // what came out
+  bool exports = false;     // the linker is told what to export
+};
+inline constexpr EntryKind kCpuEntry = {"cpu", "kernel.cc", "kernel.so", true};
+inline constexpr EntryKind kCudaEntry = {"cuda", "kernel.cu", "kernel.cubin", false};
+inline constexpr std::array kEntryKinds = {kCpuEntry, kCudaEntry};
 
 struct Origin {
   std::string key;
@@ -35,7 +45,8 @@ struct Origin {
 };
 
 struct Entry {
-  std::string object, log;  // contents of kernel.so and build.log
+  std::string object, log;  // contents of the object and of build.log
+  std::string compiler;     // the version line of what made it
 };
 
 // A name such as `a/b.h`: relative, without `.`, `..`, empty parts or control characters.
@@ -48,6 +59,7 @@ struct Entry {
 [[nodiscard]] Status seal(const std::filesystem::path& folder, const Origin& origin);
 [[nodiscard]] Status sync_path(const std::filesystem::path& path);
 // The entry, if it is whole and answers to `key`; else what is wrong with it.
-[[nodiscard]] Result<Entry> read_entry(const std::filesystem::path& folder, const std::string& key);
+[[nodiscard]] Result<Entry> read_entry(const std::filesystem::path& folder, const std::string& key,
+                                       const EntryKind& kind = kCpuEntry);
 
 }  // namespace tilewright

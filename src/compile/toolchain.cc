@@ -43,31 +43,40 @@ void append(std::vector<std::string>& to, const Flags& flags) {
   to.insert(to.end(), flags.begin(), flags.end());
 }
 
-Result<Toolchain> probe(std::vector<std::string> program, const std::string& origin) {
+}  // namespace
+
+Result<Toolchain> probe(Toolchain toolchain, const std::string& origin, const std::string& hint,
+                        std::string_view mark) {
+  const std::vector<std::string>& program = toolchain.program;
   Command command;
   command.argv = program;
   command.argv.emplace_back("--version");
-  command.environment = {"LC_ALL=C"};
+  command.environment = toolchain.environment;
+  command.environment.emplace_back("LC_ALL=C");
   command.limit = std::chrono::seconds(20);
   const auto wrong = [&](const std::string& reason) {
     return fail(ErrorCode::environment,
                 fmt::format("the compiler '{}'{} does not work: {}",
                             fmt::join(program.begin(), program.end(), " "), origin, reason),
-                kHint);
+                hint);
   };
   const auto done = run(command);
   if (!done) return wrong(done.error().message);
   if (done->timed_out) return wrong("`--version` did not return");
   if (done->signal != 0) return wrong(fmt::format("`--version` ended by signal {}", done->signal));
   if (done->exit_code != 0) {
-    return wrong(fmt::format("`--version` ended with status {}", done->exit_code));
+    const std::string_view said = trim(split(done->output, '\n').front());
+    return wrong(fmt::format("`--version` ended with status {}{}{}", done->exit_code,
+                             said.empty() ? "" : ": ", said));
   }
-  const std::string version(trim(split(done->output, '\n').front()));
-  if (version.empty()) return wrong("`--version` printed nothing");
-  return Toolchain{std::move(program), version};
+  for (const std::string_view line : split(done->output, '\n')) {
+    if (line.find(mark) == std::string_view::npos) continue;
+    toolchain.version = trim(line);
+    break;
+  }
+  if (toolchain.version.empty()) return wrong("`--version` printed nothing");
+  return toolchain;
 }
-
-}  // namespace
 
 Result<Toolchain> find_toolchain(const std::string& requested) {
   const char* variable = std::getenv("TILEWRIGHT_CXX");
@@ -76,7 +85,7 @@ Result<Toolchain> find_toolchain(const std::string& requested) {
   if (name.empty()) {
     for (const auto usual : kUsualNames) {
       const auto path = find_program(std::string(usual));
-      if (path) return probe({path->string()}, "");
+      if (path) return probe({{path->string()}, {}, {}, {}}, "", kHint);
     }
     return fail(ErrorCode::environment, "no C++ compiler: neither g++ nor c++ is in PATH", kHint);
   }
@@ -95,7 +104,7 @@ Result<Toolchain> find_toolchain(const std::string& requested) {
   // Compilers run in folders of their own, where a relative path would mean something else.
   std::error_code error;
   program.front() = std::filesystem::absolute(*path, error).string();
-  return probe(std::move(program), origin);
+  return probe({std::move(program), {}, {}, {}}, origin, kHint);
 }
 
 std::vector<std::string> arguments(const Source& source, bool strict) {
@@ -106,7 +115,7 @@ std::vector<std::string> arguments(const Source& source, bool strict) {
   list.push_back(fmt::format("-I{}", kHeaderFolder));
   append(list, kLink);
   list.push_back(fmt::format("-Wl,--version-script={}", kExportsFile));
-  append(list, std::array{std::string_view("-o"), kObjectFile, kSourceFile});
+  append(list, std::array{std::string_view("-o"), kCpuEntry.object, kCpuEntry.source});
   list.emplace_back(strict ? "-lgcc" : kLoose);
   return list;
 }

@@ -12,9 +12,16 @@
 namespace tilewright {
 
 struct Toolchain {
-  std::vector<std::string> program;  // usually one word; `ccache g++` is two
-  std::string version;               // first line of `--version`
+  std::vector<std::string> program;      // usually one word; `ccache g++` is two
+  std::string version;                   // first line of `--version`
+  std::vector<std::string> always;       // arguments that this program needs besides ours
+  std::vector<std::string> environment;  // "KEY=value" likewise
 };
+
+// Asks `program` for its version: the first line that holds `mark` (all do, if that is empty).
+// `origin` says in an error where the name came from, `hint` what to do.
+[[nodiscard]] Result<Toolchain> probe(Toolchain toolchain, const std::string& origin,
+                                      const std::string& hint, std::string_view mark = {});
 
 // The compiler named `requested`, else the one that TILEWRIGHT_CXX names, else g++ or c++. A name
 // that was given and does not work is an error: another compiler would not be what was asked for.

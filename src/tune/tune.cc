@@ -55,6 +55,7 @@ Result<std::vector<TuneResult>> tune(const std::vector<Problem>& problems, const
 
   CompileOptions compile_options;
   compile_options.compiler = options.compiler;
+  compile_options.cuda_compiler = options.cuda_compiler;
   compile_options.cache_directory = options.cache_directory;
   compile_options.warn = options.log;
   Result<Compiler> compiler = Compiler::create(compile_options);

@@ -41,7 +41,7 @@ struct TuneOptions {
   bool resume = true;            // skip programs already recorded for this device
   std::filesystem::path runner;  // empty: beside this program
   std::filesystem::path cache_directory;
-  std::string compiler;
+  std::string compiler, cuda_compiler;
   std::vector<std::string> baselines;             // empty: all that are available
   const std::atomic<bool>* stop = nullptr;        // Ctrl-C
   std::function<void(const Progress&)> progress;  // may be empty

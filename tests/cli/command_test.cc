@@ -83,8 +83,41 @@ INSTANTIATE_TEST_SUITE_P(
                     {"verify", "8x8x8", "--program", kScalar, "--runner", "/no/such/runner"},
                     3,
                     {"/no/such/runner"}},
+        Expectation{"no_cuda_device", {"bench", "8x8x8", "--device", "cuda:65536"}, 3, {"CUDA"}},
+        Expectation{"unknown_device", {"gen", kScalar, "--device", "gpu"}, 2, {"'gpu'", "cuda:N"}},
+        Expectation{"device_number", {"gen", kScalar, "--device", "cuda:x"}, 2, {"cuda:x"}},
+        Expectation{
+            "described_device_explain",
+            {"explain", "8x1024x3584", "--device", TILEWRIGHT_SOURCE_DIR "/devices/h200.json"},
+            0,
+            {"the device is not a CPU"}},
+        Expectation{"described_device_runs_nothing",
+                    {"tune", "8x8x8", "--device", TILEWRIGHT_SOURCE_DIR "/devices/h200.json"},
+                    2,
+                    {"a described device can run nothing"}},
+        Expectation{"described_device_missing",
+                    {"explain", "8x8x8", "--device", "nowhere.json"},
+                    2,
+                    {"nowhere.json"}},
         Expectation{"no_database", {"db", "stats"}, 2, {"tuning.db does not exist"}}),
     [](const auto& param) { return std::string(param.param.name); });
+
+// CASES C21: a machine without a GPU says what it lacks, and its report describes the device in
+// use.
+TEST(Doctor, SaysWhatIsMissingAndDescribesTheDevice) {
+  const Place place;
+  Command command = command_in(place, {"doctor", "--format", "json"});
+  command.environment.emplace_back("TILEWRIGHT_LIBCUDA=/nonexistent/libcuda.so.1");
+  const auto report = run(command);
+  ASSERT_TRUE(report.has_value());
+  EXPECT_EQ(report->exit_code, 0);
+  EXPECT_THAT(report->output, AllOf(HasSubstr("no CUDA driver: /nonexistent/libcuda.so.1"),
+                                    HasSubstr("the CPU works without"), HasSubstr("\"NVRTC\""),
+                                    HasSubstr("\"cuBLASLt\""), HasSubstr("\"kind\": \"cpu\"")));
+  ASSERT_TRUE(write_file_atomically(place.file("here.json"), report->output));
+  const Completion gen = run_in(place, {"gen", kScalar, "--device", "here.json"});
+  EXPECT_EQ(gen.exit_code, 0) << gen.output;
+}
 
 TEST(Verify, ProvesAProgramAndPrintsWhich) {
   const Place place;

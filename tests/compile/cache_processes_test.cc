@@ -148,7 +148,7 @@ TEST_F(Processes, EightMeetADamagedEntry) {
   for (int round = 0; round < 10; ++round) {
     const auto made = Compiler::create(options())->compile(numbered(round));
     ASSERT_TRUE(made.binary);
-    ASSERT_TRUE(put(made.binary->path.parent_path(), kObjectFile, "damaged"));
+    ASSERT_TRUE(put(made.binary->path.parent_path(), kCpuEntry.object, "damaged"));
     SharedPage shared;
     const auto children = start(8, [&](int) {
       meet(*shared, 8, 1);

@@ -70,12 +70,12 @@ TEST_F(CacheTest, ADamagedEntryIsSetAsideAndMadeAgain) {
     std::string file, bytes;
   };
   std::vector<Damage> damages;
-  for (const auto file : {kSourceFile, kExportsFile, kObjectFile, kLogFile, kSealFile}) {
+  for (const auto file : {kCpuEntry.source, kExportsFile, kCpuEntry.object, kLogFile, kSealFile}) {
     damages.push_back({std::string(file), "damaged"});
     damages.push_back({std::string(file), std::string(5000, '\0')});
   }
   damages.push_back({"include/launch/cpu_abi.h", "x"});
-  damages.push_back({std::string(kObjectFile), ""});
+  damages.push_back({std::string(kCpuEntry.object), ""});
   for (const auto& bytes :
        {std::string(), std::string("{"), std::string("[]"), std::string("7"), std::string("null"),
         whole_seal.substr(0, whole_seal.size() / 2), seal_without("format"), seal_without("key"),
@@ -111,7 +111,7 @@ TEST_F(CacheTest, AMissingFileOrAFileInPlaceOfAnEntryIsDamageToo) {
   const auto made = cpp.compile(numbered(1));
   const fs::path entry = made.binary->path.parent_path();
   std::size_t expected = 0;
-  for (const auto file : {kSourceFile, kExportsFile, kObjectFile, kLogFile, kSealFile}) {
+  for (const auto file : {kCpuEntry.source, kExportsFile, kCpuEntry.object, kLogFile, kSealFile}) {
     fs::remove(entry / file);
     EXPECT_FALSE(cpp.compile(numbered(1)).binary->from_cache) << file;
     EXPECT_THAT(warnings.lines, SizeIs(++expected));
@@ -125,8 +125,8 @@ TEST_F(CacheTest, AMissingFileOrAFileInPlaceOfAnEntryIsDamageToo) {
   fs::remove_all(entry);
   fs::create_symlink("/dev/zero", entry);
   EXPECT_FALSE(cpp.compile(numbered(1)).binary->from_cache);
-  fs::remove(entry / kObjectFile);
-  fs::create_symlink("/dev/zero", entry / kObjectFile);
+  fs::remove(entry / kCpuEntry.object);
+  fs::create_symlink("/dev/zero", entry / kCpuEntry.object);
   EXPECT_FALSE(cpp.compile(numbered(1)).binary->from_cache);
   EXPECT_TRUE(cpp.compile(numbered(1)).binary->from_cache);
 }
@@ -141,12 +141,12 @@ TEST_F(CacheTest, ASealCutAnywhereIsNoSeal) {
     overwrite(entry / kSealFile, seal_text.substr(0, size));
     EXPECT_FALSE(read_entry(entry, made.binary->hash)) << size;
   }
-  const std::string object = *read_file(entry / kObjectFile);
+  const std::string object = *read_file(entry / kCpuEntry.object);
   overwrite(entry / kSealFile, seal_text);
   for (std::size_t at = 0; at < object.size(); at += 97) {
     std::string flipped = object;
     flipped[at] = static_cast<char>(flipped[at] ^ 1);
-    overwrite(entry / kObjectFile, flipped);
+    overwrite(entry / kCpuEntry.object, flipped);
     EXPECT_FALSE(read_entry(entry, made.binary->hash)) << at;
   }
 }

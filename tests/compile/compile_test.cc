@@ -211,7 +211,7 @@ TEST_F(Compile, SourcesThatCannotBeWrittenDownAreIllegal) {
     EXPECT_EQ(rule_of(source), "header-name") << name;
   }
   Source source = numbered(1);
-  source.language = "cuda";
+  source.language = "fortran";
   EXPECT_EQ(rule_of(source), "language");
 }
 

@@ -112,11 +112,10 @@ Result<Driver> open_driver() {
   if (found.DriverGetVersion != nullptr) found.DriverGetVersion(&found.version);
   if (!find.missing.empty() || found.version < kLeastVersion) {
     return fail(ErrorCode::environment,
-                fmt::format("the CUDA driver supports CUDA {}.{}{}", found.version / 1000,
-                            found.version % 1000 / 10,
+                fmt::format("the CUDA driver supports CUDA {}{}", version_text(found.version),
                             find.missing.empty() ? "" : " and lacks " + find.missing),
-                fmt::format("a driver for CUDA {}.{} or newer is needed (525 or newer)",
-                            kLeastVersion / 1000, kLeastVersion % 1000 / 10));
+                fmt::format("a driver for CUDA {} or newer is needed (525 or newer)",
+                            version_text(kLeastVersion)));
   }
   if (const Code status = found.Init(0); status != kSuccess) {
     return fail(ErrorCode::environment,
@@ -137,6 +136,10 @@ std::string Driver::text(Code status) const {
   }
   GetErrorString(status, &meaning);
   return fmt::format("{}: {}", name, meaning == nullptr ? "" : meaning);
+}
+
+std::string version_text(int version) {
+  return fmt::format("{}.{}", version / 1000, version % 1000 / 10);
 }
 
 Status Driver::check(Code status, std::string_view what) const {

@@ -3,6 +3,7 @@
 #include "device/cuda/libraries.h"
 
 #include "base/python.h"
+#include "base/subprocess.h"
 #include "base/text.h"
 
 #include <fmt/format.h>
@@ -102,12 +103,9 @@ void open_companions(const fs::path& path, std::string_view prefix) {
   }
 }
 
-}  // namespace
-
-std::vector<std::string> library_places(std::string_view stem) {
-  const KnownLibrary* row = known(stem);
-  if (row == nullptr) return {};
-  Places places{*row, {}, false};
+// Everywhere but in the Python that must be asked.
+Places near_places(const KnownLibrary& library) {
+  Places places{library, {}, false};
   const std::string chosen = variable("TILEWRIGHT_CUDA_LIBRARIES");
   for (const std::string_view folder : split(chosen, ':')) places.add_folder(folder);
   for (const std::string& prefix : active_python_prefixes()) places.add_python(prefix);
@@ -118,10 +116,27 @@ std::vector<std::string> library_places(std::string_view stem) {
     }
   }
   places.add_folder("/usr/local/cuda/lib64");
+  return places;
+}
+
+}  // namespace
+
+std::vector<std::string> library_places(std::string_view stem) {
+  const KnownLibrary* row = known(stem);
+  if (row == nullptr) return {};
+  Places places = near_places(*row);
   if (!places.has_file && !row->wheel_folder.empty() && !python3_prefix().empty()) {
     places.add_python(python3_prefix());
   }
   return places.list;
+}
+
+std::string folder_that_python_knows(std::string_view stem) {
+  const KnownLibrary* row = known(stem);
+  if (row == nullptr || row->wheel_folder.empty() || near_places(*row).has_file) return {};
+  Places places{*row, {}, false};
+  if (!python3_prefix().empty()) places.add_python(python3_prefix());
+  return places.list.empty() ? std::string{} : fs::path(places.list.front()).parent_path().string();
 }
 
 Result<void*> open_library(std::string_view stem) {
@@ -142,6 +157,16 @@ Result<void*> open_library(std::string_view stem) {
   return fail(ErrorCode::environment,
               fmt::format("no {}: {}", row->sonames.front(), reason.empty() ? "not found" : reason),
               fmt::format("{}; TILEWRIGHT_CUDA_LIBRARIES may name its folder", row->fix));
+}
+
+std::optional<fs::path> find_nvcc() {
+  if (auto path = find_program("nvcc")) return path;
+  for (const std::string& home :
+       {variable("CUDA_HOME"), variable("CUDA_PATH"), std::string("/usr/local/cuda")}) {
+    if (home.empty()) continue;
+    if (auto path = find_program((fs::path(home) / "bin/nvcc").string())) return path;
+  }
+  return std::nullopt;
 }
 
 std::string path_of(void* library, std::string_view stem) {

@@ -7,6 +7,8 @@
 
 #include "base/error.h"
 
+#include <filesystem>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -23,7 +25,14 @@ namespace tilewright::cuda {
 // error names the packages that have the library.
 [[nodiscard]] Result<void*> open_library(std::string_view stem);
 
+// The folder of `stem` if only `python3` knew it, else empty. For children: named to them in
+// TILEWRIGHT_CUDA_LIBRARIES, it spares each of them the question.
+[[nodiscard]] std::string folder_that_python_knows(std::string_view stem);
+
 // The file that `library` was loaded from.
 [[nodiscard]] std::string path_of(void* library, std::string_view stem);
+
+// nvcc in PATH, or of the toolkit in CUDA_HOME, CUDA_PATH or /usr/local/cuda.
+[[nodiscard]] std::optional<std::filesystem::path> find_nvcc();
 
 }  // namespace tilewright::cuda
