@@ -14,8 +14,11 @@ Status read_one(const CublasLt& library, const LtAlgo& algo, ConfigAttribute whi
                fmt::format("reading algorithm attribute {}", static_cast<int>(which)));
 }
 
+// What an algorithm already holds is not written: some refuse knobs that they do not have.
 template <class Value>
 Status write_one(const CublasLt& library, LtAlgo& algo, ConfigAttribute which, Value value) {
+  Value held{};
+  if (read_one(library, algo, which, held) && held == value) return {};
   return check(library.MatmulAlgoConfigSetAttribute(&algo, which, &value, sizeof value),
                fmt::format("setting algorithm attribute {}", static_cast<int>(which)));
 }
@@ -92,15 +95,19 @@ Result<AlgoCapabilities> read_capabilities(const CublasLt& library, const LtAlgo
   return can;
 }
 
-Result<LtAlgo> make_algo(const CublasLt& library, LtHandle handle, const ColumnGemm& gemm,
-                         const AlgoConfig& config) {
+Result<LtAlgo> plain_algo(const CublasLt& library, LtHandle handle, const ColumnGemm& gemm,
+                          std::int32_t id) {
   LtAlgo algo;
   if (Status s = check(library.MatmulAlgoInit(handle, gemm.compute, gemm.scale, gemm.in, gemm.in,
-                                              gemm.out, gemm.out, config.id, &algo),
-                       fmt::format("making algorithm {}", config.id));
+                                              gemm.out, gemm.out, id, &algo),
+                       fmt::format("making algorithm {}", id));
       !s) {
     return tl::unexpected(s.error());
   }
+  return algo;
+}
+
+Result<LtAlgo> turned(const CublasLt& library, LtAlgo algo, const AlgoConfig& config) {
   const std::array statuses = {write_one(library, algo, kConfigTile, config.tile),
                                write_one(library, algo, kConfigStages, config.stages),
                                write_one(library, algo, kConfigSplitK, config.split_k),

@@ -48,8 +48,11 @@ inline constexpr std::array kKnobs = {Knob::tile,      Knob::stages, Knob::clust
 [[nodiscard]] Result<AlgoConfig> read_config(const CublasLt& library, const LtAlgo& algo);
 [[nodiscard]] Result<AlgoCapabilities> read_capabilities(const CublasLt& library,
                                                          const LtAlgo& algo);
-// An algorithm of config.id with these knobs. An Error if the library does not take a value.
-[[nodiscard]] Result<LtAlgo> make_algo(const CublasLt& library, LtHandle handle,
-                                       const ColumnGemm& gemm, const AlgoConfig& config);
+// Algorithm `id` with its knobs as the library presets them.
+[[nodiscard]] Result<LtAlgo> plain_algo(const CublasLt& library, LtHandle handle,
+                                        const ColumnGemm& gemm, std::int32_t id);
+// `algo`, whose id is config.id, with the knobs of `config`: what else it holds stays. An Error if
+// the library does not take a value.
+[[nodiscard]] Result<LtAlgo> turned(const CublasLt& library, LtAlgo algo, const AlgoConfig& config);
 
 }  // namespace tilewright::vendor

@@ -59,6 +59,7 @@ class CudaBaselineTest : public testing::Test {
       EXPECT_TRUE(buffer);
       on_device = std::move(*buffer);
       EXPECT_EQ(driver().MemcpyHtoD(on_device.address(), host.data(), host.size()), 0);
+      EXPECT_TRUE(context_->synchronize());  // other streams do not wait for a copy to land
       return host;
     };
     o.gemm = {.m = p.m,
@@ -122,6 +123,7 @@ class CudaBaselineTest : public testing::Test {
 
   void reset_c(const Operands& o) {
     ASSERT_EQ(driver().MemcpyHtoD(o.gemm.c, o.c.data(), o.c.size()), 0);
+    ASSERT_TRUE(context_->synchronize());
   }
 
   std::optional<cuda::Context> context_;

@@ -41,8 +41,9 @@ class Descent {
 
   bool better(const vendor::AlgoConfig& now, const vendor::AlgoConfig& next) {
     const Known* incumbent = find(now);
-    const auto algo = search_.admit(next);
-    if (incumbent == nullptr || !algo) return false;
+    if (incumbent == nullptr) return false;
+    const auto algo = search_.admit(incumbent->algo, next);
+    if (!algo) return false;
     ++admitted_;
     // Once outside a capture, then timed, and checked only if it is any good: checking costs more.
     if (!search_.run(*algo, search_.first(), search_.shared().stream())) return false;

@@ -43,6 +43,8 @@ class Operands {
         return tl::unexpected(s.error());
       }
     }
+    // A copy from pageable memory may return before it has landed, and other streams do not wait.
+    if (Status s = context.synchronize(); !s) return tl::unexpected(s.error());
     made.gemm_ = {.a = made.buffers_[0].address(),
                   .b = made.buffers_[1].address(),
                   .c = made.buffers_[2].address(),

@@ -53,6 +53,9 @@ Result<LtSearch::Proposals> LtSearch::propose() const {
   result.returned = static_cast<int>(proposed->size());
   for (const vendor::LtHeuristic& each : *proposed) {
     if (each.state != vendor::kSuccess || each.workspace > limits_.workspace) continue;
+    // The mask is a wish of ours; what came is a fact.
+    const auto config = config_of(each.algo);
+    if (config && (config->reduction & ~limits_.reductions) != 0) continue;
     result.usable.push_back(each.algo);
   }
   if (result.usable.empty()) {
@@ -112,20 +115,30 @@ Result<GraphTimer> LtSearch::timer(const vendor::LtAlgo& algo) const {
                              });
 }
 
-Result<vendor::LtAlgo> LtSearch::admit(const vendor::AlgoConfig& config) const {
-  const auto algo = vendor::make_algo(shared_.lt(), shared_.lt_handle(), matmul_->gemm(), config);
-  if (!algo) return tl::unexpected(algo.error());
+Result<vendor::LtAlgo> LtSearch::within_limits(const Result<vendor::LtAlgo>& algo) const {
+  if (!algo) return algo;
   const auto checked = matmul_->check(*algo);
   if (!checked) return tl::unexpected(checked.error());
   if (checked->workspace > limits_.workspace) {
     return fail(ErrorCode::negative,
                 fmt::format("needs {} bytes of workspace", checked->workspace));
   }
-  const std::uint32_t scheme = config.reduction;
-  if ((scheme & ~limits_.reductions) != 0) {
-    return fail(ErrorCode::negative, fmt::format("reduction scheme {} is not allowed", scheme));
+  return algo;
+}
+
+Result<vendor::LtAlgo> LtSearch::admit(const vendor::LtAlgo& from,
+                                       const vendor::AlgoConfig& config) const {
+  if ((config.reduction & ~limits_.reductions) != 0) {
+    return fail(ErrorCode::negative,
+                fmt::format("reduction scheme {} is not allowed", config.reduction));
   }
-  return *algo;
+  const vendor::CublasLt& lt = shared_.lt();
+  auto algo = within_limits(vendor::turned(lt, from, config));
+  if (algo) return algo;
+  // What else `from` holds may not suit the new value.
+  const auto plain = vendor::plain_algo(lt, shared_.lt_handle(), matmul_->gemm(), config.id);
+  if (!plain) return plain;
+  return within_limits(vendor::turned(lt, *plain, config));
 }
 
 Result<vendor::AlgoConfig> LtSearch::config_of(const vendor::LtAlgo& algo) const {
@@ -136,8 +149,7 @@ Result<vendor::AlgoCapabilities> LtSearch::capabilities(std::int32_t id) {
   if (const auto known = capabilities_.find(id); known != capabilities_.end()) {
     return known->second;
   }
-  const auto algo =
-      vendor::make_algo(shared_.lt(), shared_.lt_handle(), matmul_->gemm(), {.id = id});
+  const auto algo = vendor::plain_algo(shared_.lt(), shared_.lt_handle(), matmul_->gemm(), id);
   if (!algo) return tl::unexpected(algo.error());
   auto can = vendor::read_capabilities(shared_.lt(), *algo);
   if (!can) return can;

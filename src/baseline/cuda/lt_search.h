@@ -40,8 +40,10 @@ class LtSearch {
   [[nodiscard]] Status verify(const vendor::LtAlgo& algo);
   // Of an algorithm that has run once.
   [[nodiscard]] Result<GraphTimer> timer(const vendor::LtAlgo& algo) const;
-  // Whether the library takes these knobs within our limits, as an algorithm.
-  [[nodiscard]] Result<vendor::LtAlgo> admit(const vendor::AlgoConfig& config) const;
+  // `from` turned to these knobs, or the library's plain algorithm of that id turned to them:
+  // the first that the library accepts within our limits.
+  [[nodiscard]] Result<vendor::LtAlgo> admit(const vendor::LtAlgo& from,
+                                             const vendor::AlgoConfig& config) const;
 
   [[nodiscard]] Result<vendor::AlgoConfig> config_of(const vendor::LtAlgo& algo) const;
   [[nodiscard]] Result<vendor::AlgoCapabilities> capabilities(std::int32_t id);
@@ -57,6 +59,7 @@ class LtSearch {
   // The sampled rows as cuBLAS computes them, the first time.
   [[nodiscard]] Result<const std::vector<std::byte>*> trusted();
   [[nodiscard]] CudaGemm check_gemm() const;
+  [[nodiscard]] Result<vendor::LtAlgo> within_limits(const Result<vendor::LtAlgo>& algo) const;
 
   CudaShared& shared_;
   Problem problem_;
