@@ -244,7 +244,7 @@ TimingReply Conversation::time(const std::vector<Burst>& plan) {
       return result;
     }
     result.samples.push_back({plan[static_cast<std::size_t>(raw.burst)].contestant, raw.burst,
-                              raw.seconds, raw.calls, raw.switches});
+                              raw.seconds, raw.calls, raw.switches, raw.latency});
     result.claimed_seconds += raw.seconds * raw.calls;
   }
   return result;
