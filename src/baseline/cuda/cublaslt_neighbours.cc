@@ -27,8 +27,9 @@ class Descent {
 
   bool spent() const { return steady_seconds() >= deadline_; }
 
-  // An algorithm that is known to be right.
+  // An algorithm that is known to be right. Of two with the same knobs, the first stays.
   Status add(const vendor::AlgoConfig& config, const vendor::LtAlgo& algo) {
+    if (known_.contains(config)) return {};
     auto timer = search_.timer(algo);
     if (!timer) return tl::unexpected(timer.error());
     known_.insert_or_assign(config, Known{algo, std::move(*timer)});
