@@ -2,8 +2,12 @@
 # SPDX-License-Identifier: Apache-2.0
 # Installs what is missing of the named groups of packages.txt: bootstrap.sh build [test|fuzz|style]...
 # Silent and quick when nothing is missing. Exit 3 with the command to type when it cannot install.
+# The group test brings python-packages.txt into .venv (or TILEWRIGHT_VENV), if that can be done: the
+# tests that need them skip without.
 set -euo pipefail
-list="$(dirname "${BASH_SOURCE[0]}")/packages.txt"
+scripts="$(dirname "${BASH_SOURCE[0]}")"
+list="$scripts/packages.txt"
+venv=${TILEWRIGHT_VENV:-$scripts/../.venv}
 
 wanted=()
 for group in "$@"; do
@@ -16,9 +20,26 @@ for group in "$@"; do
 done
 [ "${#wanted[@]}" -gt 0 ] || { echo "usage: bootstrap.sh build [test|fuzz|style]..." >&2; exit 2; }
 
+# The environment holds a copy of the list that it was made from.
+python_packages() {
+  local list="$scripts/python-packages.txt" made="$venv/python-packages.txt"
+  [[ " $* " == *" test "* ]] || return 0
+  if [ -e "$made" ] && [ "$(<"$made")" = "$(<"$list")" ]; then return 0; fi
+  without() {
+    echo "bootstrap: $1; the tests that compile CUDA will skip" >&2
+  }
+  command -v python3 >/dev/null || { without "there is no python3"; return 0; }
+  echo "bootstrap: Python packages for the tests, installed now into $venv" >&2
+  python3 -m venv "$venv" >&2 || { without "python3 -m venv failed"; return 0; }
+  "$venv/bin/python" -m pip install --quiet --disable-pip-version-check --retries 1 --timeout 20 \
+    --only-binary :all: --no-deps -r "$list" >&2 || { without "pip failed"; return 0; }
+  echo "$(<"$list")" >"$made"
+}
+
 if ! command -v dpkg-query >/dev/null; then
   echo "bootstrap: not a Debian system, so nothing is installed here. CMake will say what it" >&2
   echo "bootstrap: misses; Debian's names for it: ${wanted[*]}" >&2
+  python_packages "$@"
   exit 0
 fi
 
@@ -28,7 +49,10 @@ missing=()
 for name in "${wanted[@]}"; do
   grep -qxF "installed $name" <<<"$have" || missing+=("$name")
 done
-[ "${#missing[@]}" -gt 0 ] || exit 0
+if [ "${#missing[@]}" -eq 0 ]; then
+  python_packages "$@"
+  exit 0
+fi
 
 as_root=()
 [ "$(id -u)" -eq 0 ] || as_root=(sudo)
@@ -57,3 +81,4 @@ elif ! apt "${install[@]}"; then
   apt apt-get update || cannot "apt-get update failed"
   apt "${install[@]}" || cannot "apt-get install failed"
 fi
+python_packages "$@"

@@ -112,6 +112,8 @@ Result<int> bench(Cli& cli, const BenchFlags& flags) {
   CompileOptions options;
   options.compiler = cli.settings.text("compile.cxx");
   options.cuda_compiler = cli.settings.text("compile.cuda");
+  // For a GPU everything may be in the cache, made elsewhere.
+  options.needs = device.kind == DeviceKind::cuda ? "" : "c++";
   options.cache_directory = cli.settings.text("cache.dir");
   options.warn = [&cli](const std::string& line) { note(cli, line); };
   Result<Compiler> compiler = Compiler::create(options);

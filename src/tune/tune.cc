@@ -56,6 +56,8 @@ Result<std::vector<TuneResult>> tune(const std::vector<Problem>& problems, const
   CompileOptions compile_options;
   compile_options.compiler = options.compiler;
   compile_options.cuda_compiler = options.cuda_compiler;
+  // For a GPU everything may be in the cache, made elsewhere.
+  compile_options.needs = device.kind == DeviceKind::cuda ? "" : "c++";
   compile_options.cache_directory = options.cache_directory;
   compile_options.warn = options.log;
   Result<Compiler> compiler = Compiler::create(compile_options);

@@ -15,6 +15,9 @@ fail() {
   failures=$((failures + 1))
 }
 
+export TILEWRIGHT_VENV=$work/venv
+packages=$root/scripts/python-packages.txt
+
 # Only what the script may use, so that a real apt-get can never be reached.
 fresh() {
   rm -rf "$bin"
@@ -22,6 +25,8 @@ fresh() {
   for tool in awk dirname grep env bash; do ln -s "$(command -v "$tool")" "$bin/$tool"; done
   : >"$work/calls"
   : >"$work/absent"
+  mkdir -p "$work/venv/bin"
+  cp "$packages" "$work/venv/python-packages.txt"
   tool dpkg-query 'shift 3; for name in "$@"; do
     if grep -qxF "$name" '"$work"'/absent; then rc=1; else echo "installed $name"; fi
   done; exit "${rc:-0}"'
@@ -94,6 +99,31 @@ fresh
 rm "$bin/dpkg-query"
 bootstrap build
 [ "$rc" -eq 0 ] && has "$out" 'not a Debian system' || fail "elsewhere: rc=$rc $out"
+
+# Python packages for the tests: only for that group, only when the list has changed, and never a
+# reason to stop.
+fresh
+echo old >"$work/venv/python-packages.txt"
+tool python3 'echo "python3 $*" >>'"$work"'/calls'
+printf '#!%s\necho "pip $*" >>%s/calls\n' "$bash_path" "$work" >"$work/venv/bin/python"
+chmod +x "$work/venv/bin/python"
+bootstrap build
+[ "$rc" -eq 0 ] && [ ! -s "$work/calls" ] || fail "Python packages for a build: rc=$rc $out"
+bootstrap build test
+calls=$(cat "$work/calls")
+[ "$rc" -eq 0 ] || fail "Python packages: rc=$rc $out"
+has "$calls" "python3 -m venv $work/venv" || fail "no environment was made: $calls"
+has "$calls" "install --quiet" && has "$calls" "-r $packages" || fail "nothing was installed: $calls"
+: >"$work/calls"
+bootstrap build test
+[ "$rc" -eq 0 ] && [ -z "$out" ] && [ ! -s "$work/calls" ] || fail "installed again: rc=$rc $out"
+echo old >"$work/venv/python-packages.txt"
+printf '#!%s\nexit 1\n' "$bash_path" >"$work/venv/bin/python"
+bootstrap build test
+[ "$rc" -eq 0 ] && has "$out" 'pip failed' || fail "pip fails: rc=$rc $out"
+rm "$bin/python3"
+bootstrap build test
+[ "$rc" -eq 0 ] && has "$out" 'there is no python3' || fail "no python3: rc=$rc $out"
 
 fresh
 bootstrap paint
