@@ -4,6 +4,8 @@
 
 #include <gmock/gmock.h>
 
+#include <fstream>
+#include <iterator>
 #include <string>
 #include <vector>
 
@@ -38,6 +40,17 @@ TEST(CudaLaunchJson, RoundTrip) {
   plain.target = "cuda";
   EXPECT_EQ(launch_from_json(to_json(plain)).value(), plain);
   EXPECT_EQ(launch_from_json(R"({"target":"cuda"})").value(), plain);
+}
+
+TEST(CudaLaunchJson, TheDocumentedExampleIsRead) {
+  std::ifstream file(TILEWRIGHT_SOURCE_DIR "/docs/cuda.md");
+  const std::string page{std::istreambuf_iterator<char>(file), {}};
+  const auto begin = page.find("```json\n"), end = page.find("```\n", begin + 8);
+  ASSERT_NE(end, std::string::npos);
+  const auto launch = launch_from_json(page.substr(begin + 8, end - begin - 8));
+  ASSERT_TRUE(launch) << launch.error().message;
+  EXPECT_EQ(launch->cuda.maps.size(), 2U);
+  EXPECT_EQ(launch_from_json(to_json(*launch)).value(), *launch);
 }
 
 TEST(CudaLaunchJson, NumbersAreExpressionsToo) {
@@ -104,25 +117,24 @@ TEST(CudaLaunchJson, RefusesAndNamesWhatIsWrong) {
            {R"("arguments":["f32:1"])", "arguments[0]='f32:1'"},
            {R"("arguments":["a","i32:"])", "arguments[1]: "},
            {R"("arguments":["i32:Q"])", "'Q' is not a known name"}}) {
-             const auto result =
-                 launch_from_json(R"({"target":"cuda",)" + std::string(fields) + "}");
-             ASSERT_FALSE(result) << fields;
-             EXPECT_EQ(result.error().code, ErrorCode::refused) << fields;
-             EXPECT_THAT(result.error().message, HasSubstr(part)) << fields;
-           }
+    const auto result = launch_from_json(R"({"target":"cuda",)" + std::string(fields) + "}");
+    ASSERT_FALSE(result) << fields;
+    EXPECT_EQ(result.error().code, ErrorCode::refused) << fields;
+    EXPECT_THAT(result.error().message, HasSubstr(part)) << fields;
+  }
 }
 
 TEST(CudaWorkspace, KnowsStridesAndTheDevice) {
-    Problem problem;
-    problem.m = 100;
-    problem.n = 64;
-    problem.k = 32;
-    problem.lda = 40;
-    Launch launch = full();
-    launch.k = 32;
-    launch.workspace = "slots*sms + threads + lda + sa + sb + ldc";
-    EXPECT_EQ(workspace_bytes(launch, problem, 132, 264).value(),
-              264 * 132 + 384 + 40 + 100 * 40 + 32 * 64 + 64);
+  Problem problem;
+  problem.m = 100;
+  problem.n = 64;
+  problem.k = 32;
+  problem.lda = 40;
+  Launch launch = full();
+  launch.k = 32;
+  launch.workspace = "slots*sms + threads + lda + sa + sb + ldc";
+  EXPECT_EQ(workspace_bytes(launch, problem, 132, 264).value(),
+            264 * 132 + 384 + 40 + 100 * 40 + 32 * 64 + 64);
 }
 
 }  // namespace
