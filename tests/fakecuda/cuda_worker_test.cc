@@ -3,11 +3,12 @@
 // crosses the process boundary, which calls are made, and how faults end. No device is needed.
 #include "execute/cuda/cuda_worker.h"
 
+#include "fakecuda/fake_cuda.h"
+
 #include <gmock/gmock.h>
 #include <unistd.h>
 
 #include <algorithm>
-#include <cstdlib>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
@@ -16,14 +17,6 @@ namespace tilewright {
 namespace {
 
 using ::testing::HasSubstr;
-
-// Before anything opens a driver in this process; runners inherit it.
-class FakeDriver : public ::testing::Environment {
- public:
-  void SetUp() override { setenv("TILEWRIGHT_LIBCUDA", TILEWRIGHT_FAKE_CUDA, 1); }
-};
-const ::testing::Environment* const kEnvironment =
-    ::testing::AddGlobalTestEnvironment(new FakeDriver);
 
 Problem small() {
   Problem problem;
@@ -74,10 +67,8 @@ class CudaWorkerTest : public ::testing::Test {
   Binary binary(const std::string& symbol, const std::string& kernels = {}) {
     Binary made;
     made.path = folder_ / "kernel.cubin";
-    std::string image(64, '\0');
-    image.replace(0, 4, "\177ELF");
-    image += kernels.empty() ? symbol + " 8 8 8 4\n" : kernels;
-    std::ofstream(made.path, std::ios::binary) << image << '\0';
+    std::ofstream(made.path, std::ios::binary)
+        << fake_cubin(kernels.empty() ? symbol + " 8 8 8 4\n" : kernels);
     made.launch.target = "cuda";
     made.launch.symbol = symbol;
     made.launch.cuda.arguments = {"a", "c", "workspace", "i32:M"};
