@@ -5,6 +5,7 @@
 #include "base/embedded.h"
 #include "base/text.h"
 #include "generate/cpu/cpu_source.h"
+#include "generate/cuda/cuda_source.h"
 
 #include <fmt/format.h>
 
@@ -42,6 +43,14 @@ void collect_headers(std::string_view text,
   }
 }
 
+// One generator for each family.
+Source source_of(const Program& program, const Problem& problem, const Device& device) {
+  const std::string_view family = program.family().name;
+  if (family == "sm90") return sm90_source(program, problem, device);
+  if (family == "sm80") return sm80_source(program, problem, device);
+  return cpu_source(program, problem);
+}
+
 }  // namespace
 
 Result<Source> generate(const Program& program, const Problem& problem, const Device& device) {
@@ -50,7 +59,7 @@ Result<Source> generate(const Program& program, const Problem& problem, const De
     return fail(ErrorCode::usage, fmt::format("illegal program: {}: {}", refused.front().rule,
                                               refused.front().reason));
   }
-  Source source = cpu_source(program, problem);
+  Source source = source_of(program, problem, device);
   collect_headers(source.text, source.headers);
   return source;
 }
@@ -59,7 +68,8 @@ std::string self_contained(const Source& source) {
   std::string out;
   const auto append = [&](std::string_view text) {
     for (const std::string_view line : split(text, '\n')) {
-      if (!line.starts_with("#include \"")) out.append(line).push_back('\n');
+      if (line.starts_with("#include \"") || line == "#pragma once") continue;
+      out.append(line).push_back('\n');
     }
   };
   for (const auto& [name, text] : source.headers) {
@@ -72,7 +82,12 @@ std::string self_contained(const Source& source) {
 
 Source foreign_source(std::string text, Launch launch, const Device& device) {
   Source source;
-  source.flags = widest_flags(device);
+  if (launch.target == "cuda") {
+    source.language = "cuda";
+    source.flags = cuda_flags(device);
+  } else {
+    source.flags = widest_flags(device);
+  }
   source.text = std::move(text);
   source.launch = std::move(launch);
   collect_headers(source.text, source.headers);

@@ -21,8 +21,8 @@ inline constexpr int kDeviceHeadersVersion = 1;
 
 struct Source {
   std::string text;                // the translation unit
-  std::string language = "c++";    // "c++" now; "cuda" comes with its backend
-  std::vector<std::string> flags;  // compiler flags the text needs, such as -mavx512f
+  std::string language = "c++";    // or "cuda"
+  std::vector<std::string> flags;  // the text needs: -mavx512f, --gpu-architecture=
   // Headers that the text includes, by the name it uses, with their content.
   std::vector<std::pair<std::string, std::string>> headers;
   Launch launch;

@@ -4,6 +4,7 @@
 
 #include "base/text.h"
 #include "program/family_cpu.h"
+#include "program/family_cuda.h"
 
 #include <algorithm>
 #include <array>
@@ -30,7 +31,7 @@ std::int64_t Choices::number(std::string_view key) const {
 }
 
 std::span<const Family* const> families() {
-  static const std::array<const Family*, 1> all = {&cpu_family()};
+  static const std::array<const Family*, 3> all = {&cpu_family(), &sm80_family(), &sm90_family()};
   return all;
 }
 

@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the texts of CUDA kernels have in common. See cuda_source.h.
+#include "generate/cuda/cuda_source.h"
+
+#include "base/text.h"
+
+#include <fmt/format.h>
+
+namespace tilewright {
+
+std::vector<std::string> cuda_flags(const Device& device) {
+  return {fmt::format("--gpu-architecture=sm_{}{}", device.cuda.capability,
+                      device.has("sm90a") ? "a" : "")};
+}
+
+namespace cuda_text {
+
+void Fields::number(std::string_view member, std::int64_t value) {
+  fields_.push_back(fmt::format(".{} = {}", member, value));
+}
+void Fields::flag(std::string_view member, bool value) {
+  fields_.push_back(fmt::format(".{} = {}", member, value));
+}
+void Fields::word(std::string_view member, std::string_view enumeration, std::string_view word) {
+  fields_.push_back(fmt::format(".{} = tw::{}::{}", member, enumeration, word));
+}
+void Fields::type(std::string_view member, ElementType type) {
+  word(member, "Type", name_of(type));
+}
+
+std::string Fields::text() const {
+  std::string out;
+  std::size_t width = 0;
+  for (const std::string& field : fields_) {
+    if (width == 0 || width + field.size() > 90) {
+      out += "\n    ";
+      width = 0;
+    } else {
+      out += ' ';
+    }
+    out += field + ",";
+    width += field.size() + 2;
+  }
+  return out;
+}
+
+bool is_scaled(const Problem& problem) {
+  return problem.alpha != AlphaClass::one || problem.beta != BetaClass::zero;
+}
+
+void add_sizes(Fields& fields, Source& source, const Program& program, const Problem& problem) {
+  if (program.word("sizes") != "static") return;
+  fields.number("static_m", problem.m);
+  fields.number("static_n", problem.n);
+  fields.number("static_k", problem.k);
+  source.launch.m = problem.m;
+  source.launch.n = problem.n;
+  source.launch.k = problem.k;
+}
+
+std::string heading(const Program& program, const Problem& problem) {
+  std::string out;
+  const std::string text = program.text();
+  std::string line = "//";
+  for (const std::string_view word : split(text, ' ')) {
+    if (line.size() + word.size() + 1 > 98) {
+      out += line + "\n";
+      line = "//  ";
+    }
+    line += fmt::format(" {}", word);
+  }
+  // Of the problem, what every shape that this kernel serves has in common.
+  return out + line +
+         fmt::format("\n// {} {}, acc={}, layout {}{}\n", name_of(problem.in),
+                     program.word("sizes") == "static" ? to_text(problem) : "gemm of any size",
+                     problem.acc == Accumulator::f32 ? "f32" : "f16", problem.layout(),
+                     is_scaled(problem) ? ", alpha and beta" : "");
+}
+
+void add_workspace(Source& source, const Program& program, const std::string& tiles) {
+  if (program.word("reduce") != "workspace") return;
+  const std::int64_t tile = program.number("tile_m") * program.number("tile_n");
+  source.launch.cuda.zeroed = fmt::format("roundup({}*4,256)", tiles);
+  source.launch.workspace =
+      fmt::format("roundup({0}*4,256)+{0}*{1}", tiles, tile * program.number("split_k") * 4);
+}
+
+}  // namespace cuda_text
+}  // namespace tilewright

@@ -1,0 +1,159 @@
+// SPDX-License-Identifier: Apache-2.0
+// From accumulators to C. Both families hold a result as fragments: per lane l = 4 g + t a grid of
+// kRows x kColumns pieces of 4 numbers, (row g, columns 2t and 2t+1) and (row g + 8, the same), the
+// pieces kRowStep rows and 8 columns apart.
+//
+// A pair per store fills half of a 32-byte sector. With lanes of a quad exchanging pairs each lane
+// holds 8 (or 4) columns in a row instead, and stores fill whole sectors without shared memory.
+#pragma once
+
+#include "generate/cuda/device/types.cuh"
+
+namespace tw {
+
+// Where and how results are written. kOut: element type. kScaled: D = alpha acc + beta C, else D =
+// acc. kVector: elements by which ldc and the base are divisible, at most 8.
+template <Type kOut, bool kScaled, int kVector>
+struct Output {
+  void* c;
+  i64 ldc;
+  int m, n;
+  float alpha, beta;
+};
+
+template <Type kOut, bool kScaled, int kVector>
+__device__ __forceinline__ float read_c(const Output<kOut, kScaled, kVector>& out, i64 at) {
+  if constexpr (kOut == Type::f32) return static_cast<const float*>(out.c)[at];
+  return widen<kOut>(static_cast<const u16*>(out.c)[at]);
+}
+
+// One number. beta = 0 never reads C (BLAS).
+template <Type kOut, bool kScaled, int kVector>
+__device__ __forceinline__ float scaled(const Output<kOut, kScaled, kVector>& out, float value,
+                                        i64 at) {
+  if constexpr (!kScaled) return value;
+  float result = out.alpha * value;
+  if (out.beta != 0.0F) result += out.beta * read_c(out, at);
+  return result;
+}
+
+// kCount neighbouring numbers of one row; those past column n are not written.
+template <int kCount, Type kOut, bool kScaled, int kVector>
+__device__ __forceinline__ void store_run(const Output<kOut, kScaled, kVector>& out, int row,
+                                          int column, const float (&values)[kCount]) {
+  if (row >= out.m || column >= out.n) return;
+  const i64 at = static_cast<i64>(row) * out.ldc + column;
+  float v[kCount];
+  const int count = min(kCount, out.n - column);
+#pragma unroll
+  for (int i = 0; i < kCount; ++i) v[i] = i < count ? scaled(out, values[i], at + i) : 0.0F;
+  // The widest store that the alignment of rows allows.
+  constexpr int kRun = min_of(min_of(kCount, kVector), 16 / bytes_of(kOut));
+  if constexpr (kOut == Type::f32) {
+    float* to = static_cast<float*>(out.c) + at;
+    if (kRun > 1 && count == kCount) {
+      if constexpr (kRun == 4) {
+#pragma unroll
+        for (int i = 0; i < kCount; i += 4) {
+          *reinterpret_cast<float4*>(to + i) = make_float4(v[i], v[i + 1], v[i + 2], v[i + 3]);
+        }
+      } else if constexpr (kRun == 2) {
+#pragma unroll
+        for (int i = 0; i < kCount; i += 2) {
+          *reinterpret_cast<float2*>(to + i) = make_float2(v[i], v[i + 1]);
+        }
+      }
+      return;
+    }
+#pragma unroll
+    for (int i = 0; i < kCount; ++i) {
+      if (i < count) to[i] = v[i];
+    }
+  } else {
+    u16* to = static_cast<u16*>(out.c) + at;
+    u32 pairs[max_of(kCount / 2, 1)];
+#pragma unroll
+    for (int i = 0; i + 1 < kCount; i += 2) pairs[i / 2] = pack<kOut>(v[i], v[i + 1]);
+    if constexpr (kCount == 1) pairs[0] = pack<kOut>(v[0], 0.0F);
+    if (kRun > 1 && count == kCount) {
+      if constexpr (kRun == 8) {
+#pragma unroll
+        for (int i = 0; i < kCount / 2; i += 4) {
+          *reinterpret_cast<uint4*>(to + 2 * i) =
+              make_uint4(pairs[i], pairs[i + 1], pairs[i + 2], pairs[i + 3]);
+        }
+      } else if constexpr (kRun == 4) {
+#pragma unroll
+        for (int i = 0; i < kCount / 2; i += 2) {
+          *reinterpret_cast<uint2*>(to + 2 * i) = make_uint2(pairs[i], pairs[i + 1]);
+        }
+      } else if constexpr (kRun == 2) {
+#pragma unroll
+        for (int i = 0; i < kCount / 2; ++i) *reinterpret_cast<u32*>(to + 2 * i) = pairs[i];
+      }
+      return;
+    }
+#pragma unroll
+    for (int i = 0; i < kCount; ++i) {
+      if (i < count) to[i] = static_cast<u16>(pairs[i / 2] >> (16 * (i % 2)));
+    }
+  }
+}
+
+// Lane t of a quad has x[j] of column block j; afterwards x[j] is what lane j had of block t: a
+// transpose in two butterfly steps. T: u32 or float2's halves, moved as 32-bit words.
+template <int kWide>
+__device__ __forceinline__ void exchange(float (&x)[kWide], int t) {
+#pragma unroll
+  for (int step = 1; step < kWide; step *= 2) {
+    const bool upper = (t & step) != 0;
+#pragma unroll
+    for (int i = 0; i < kWide; ++i) {
+      if ((i & step) != 0) continue;
+      const float give = upper ? x[i] : x[i + step];
+      const float got = __shfl_xor_sync(0xffffffffU, give, step);
+      if (upper) {
+        x[i] = got;
+      } else {
+        x[i + step] = got;
+      }
+    }
+  }
+}
+
+// Stores kWide neighbouring pieces (8 kWide columns) that begin at `row`, `column` of the warp; all
+// lanes take part. kWide 1: pairs as they are. 2, 4: exchanged, runs of 4 or 8.
+template <int kWide, class Out>
+__device__ __forceinline__ void store_pieces(const Out& out, int row, int column,
+                                             const float (&pieces)[kWide][4]) {
+  const int g = lane_id() / 4;
+  const int t = lane_id() % 4;
+#pragma unroll
+  for (int half = 0; half < 2; ++half) {
+    const int at_row = row + g + 8 * half;
+    if constexpr (kWide == 1) {
+      store_run<2>(out, at_row, column + 2 * t, {pieces[0][2 * half], pieces[0][2 * half + 1]});
+    } else if constexpr (kWide == 2) {
+      // Lanes t and t ^ 1 swap: an even lane ends with 4 columns of piece 0, an odd one of piece 1.
+      float low[2] = {pieces[0][2 * half], pieces[1][2 * half]};
+      float high[2] = {pieces[0][2 * half + 1], pieces[1][2 * half + 1]};
+      exchange<2>(low, t);
+      exchange<2>(high, t);
+      store_run<4>(out, at_row, column + 8 * (t % 2) + 4 * (t / 2),
+                   {low[0], high[0], low[1], high[1]});
+    } else {
+      float low[4], high[4];
+#pragma unroll
+      for (int j = 0; j < 4; ++j) {
+        low[j] = pieces[j][2 * half];
+        high[j] = pieces[j][2 * half + 1];
+      }
+      exchange<4>(low, t);
+      exchange<4>(high, t);
+      store_run<8>(out, at_row, column + 8 * t,
+                   {low[0], high[0], low[1], high[1], low[2], high[2], low[3], high[3]});
+    }
+  }
+}
+
+}  // namespace tw

@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: Apache-2.0
+// How a warpgroup of the family sm90 writes its part of a tile: from registers (epilogue.cuh), or
+// through shared memory by the copy engine in chunks of 64 rows by 64 columns, two buffers in turn,
+// so that one is filled while the other is being read.
+#pragma once
+
+#include "generate/cuda/device/barrier.cuh"
+#include "generate/cuda/device/epilogue.cuh"
+#include "generate/cuda/device/tma.cuh"
+
+namespace tw {
+
+template <Epilogue kEpilogue, Type kOut, bool kScaled, int kVector, int kBlocks, int kColumns>
+struct TileStores {
+  enum : int {
+    kTma = kEpilogue == Epilogue::tma,
+    kWide = kEpilogue != Epilogue::exchange ? 1
+            : kColumns % 4 == 0             ? 4
+            : kColumns % 2 == 0             ? 2
+                                            : 1,
+    kChunkBytes = 64 * 128,
+    kBytes = kTma ? 2 * kChunkBytes : 0,  // of shared memory, per warpgroup
+  };
+  static_assert(!kTma || (kColumns % 8 == 0 && !kScaled && kOut != Type::f32));
+  using Out = Output<kOut, kScaled, kVector>;
+  using Sums = float[kBlocks][kColumns][4];
+
+  // kWide pieces, from piece unit * kWide on.
+  __device__ __forceinline__ static void unit(const Out& out, int row0, int column0, int unit,
+                                              const float (&pieces)[kWide][4]) {
+    const int piece = unit * kWide;
+    const int warp = warp_id() % 4;
+    store_pieces<kWide>(out, row0 + piece / kColumns * 64 + warp * 16,
+                        column0 + piece % kColumns * 8, pieces);
+  }
+
+  // `buffers`: kBytes of shared memory of this warpgroup, `barrier`: a named barrier of its own.
+  __device__ __forceinline__ static void all(const Out& out, const TensorMap& map, u32 buffers,
+                                             int row0, int column0, int entry, int barrier,
+                                             const Sums& sums) {
+    if constexpr (kTma) {
+      const int warp = warp_id() % 4;
+      const int lane = lane_id();
+      const bool issues = warp == 0 && lane == 0;
+      // This lane's row and chunk of 16 bytes in the four matrices that are stored at once.
+      const int row = warp * 16 + (lane & 7) + (lane >> 3 & 1) * 8;
+#pragma unroll
+      for (int b = 0; b < kBlocks; ++b) {
+#pragma unroll
+        for (int chunk = 0; chunk < kColumns / 8; ++chunk) {
+          const u32 buffer =
+              buffers + static_cast<u32>((b * (kColumns / 8) + chunk) % 2) * kChunkBytes;
+          if (issues) wait_stores_read<1>();
+          named_barrier(barrier, 128);
+#pragma unroll
+          for (int j = 0; j < 8; j += 2) {
+            const auto& x = sums[b][chunk * 8 + j];
+            const auto& y = sums[b][chunk * 8 + j + 1];
+            const u32 at = static_cast<u32>(row * 128 + ((j + (lane >> 4)) ^ (row & 7)) * 16);
+            store_matrices(buffer + at, pack<kOut>(x[0], x[1]), pack<kOut>(x[2], x[3]),
+                           pack<kOut>(y[0], y[1]), pack<kOut>(y[2], y[3]));
+          }
+          fence_async_proxy();
+          named_barrier(barrier, 128);
+          if (issues && row0 + 64 * b < out.m && column0 + 64 * chunk < out.n) {
+            store_box(map, buffer, column0 + 64 * chunk, row0 + 64 * b, entry);
+          }
+          if (issues) commit_stores();
+        }
+      }
+    } else {
+#pragma unroll
+      for (int u = 0; u < kBlocks * kColumns / kWide; ++u) {
+        unit(out, row0, column0, u,
+             *reinterpret_cast<const float(*)[kWide][4]>(
+                 &sums[u * kWide / kColumns][u * kWide % kColumns]));
+      }
+    }
+  }
+
+  // Before the CTA ends.
+  __device__ __forceinline__ static void drain() {
+    if constexpr (kTma) {
+      if (warp_id() % 4 == 0 && lane_id() == 0) wait_stores();
+    }
+  }
+};
+
+}  // namespace tw

@@ -1,0 +1,404 @@
+// SPDX-License-Identifier: Apache-2.0
+// The kernel of the family sm90: the copy engine fills a ring of stages, mbarriers say which are
+// full and which are free, warpgroups multiply with wgmma.
+//
+// Schedules. single: one warpgroup, whose first thread also feeds the ring. cooperative: a producer
+// warp, and warpgroups that share a tile by rows. pingpong: a producer warp, and two warpgroups
+// that take tiles by turns, so that one stores while the other multiplies. Where accumulators are
+// few, the producer is one warp; else a warpgroup, three quarters of it idle, that gives its
+// registers to the others (setmaxnreg, PTX ISA 9.7.19.5). A register file serves every fourth warp,
+// so one warp more than a multiple of four costs the others as much as four.
+//
+// Clusters. cluster_m CTAs share B, cluster_n share A: each loads a part and multicasts it. A stage
+// is free once the consumers of all CTAs that a part goes to have released it. Or the CTAs of a
+// cluster share K (split_k.cuh).
+#pragma once
+
+#include "generate/cuda/device/barrier.cuh"
+#include "generate/cuda/device/raster.cuh"
+#include "generate/cuda/device/sm90_epilogue.cuh"
+#include "generate/cuda/device/sm90_operand.cuh"
+#include "generate/cuda/device/split_k.cuh"
+
+namespace tw {
+
+enum class Schedule { single, cooperative, pingpong };
+
+// Everything that a program decides (program/family_sm90.cc), and what the problem fixes.
+struct Sm90Config {
+  Type in = Type::f16, out = Type::f16;
+  bool f16_sums = false, scaled = false;
+  bool a_along_k = true, b_along_k = false;
+  int tile_m = 128, tile_n = 128, tile_k = 64, stages = 4;
+  Schedule schedule = Schedule::cooperative;
+  int consumers = 2;  // warpgroups that multiply
+  int cluster_m = 1, cluster_n = 1;
+  bool persistent = false;
+  int in_flight = 1;  // groups of wgmma under way when a stage is waited for
+  int group = 1;
+  bool raster_n = false;
+  int split = 1;
+  Reduce reduce = Reduce::none;
+  Epilogue epilogue = Epilogue::direct;
+  int vector_c = 8;
+  int static_m = 0, static_n = 0, static_k = 0;
+};
+
+struct Sm90Arguments {
+  const TensorMap& map_a;
+  const TensorMap& map_b;
+  const TensorMap& map_c;  // tma epilogue only, else any
+  void* c;
+  void* workspace;
+  Sizes sizes;
+  int batch;
+  float alpha, beta;
+};
+
+// Wgmma: the instruction for tile_n columns: Wgmma::issue(sums, a, b, accumulate).
+template <Sm90Config C, class Wgmma>
+struct Sm90Gemm {
+  enum : int {
+    kSpecialised = C.schedule != Schedule::single,
+    kPingpong = C.schedule == Schedule::pingpong,
+    kHolders = 128 * C.consumers,
+    kBlocks = C.tile_m / 64 / (kPingpong ? 1 : C.consumers),  // m64 blocks of a warpgroup
+    kColumns = C.tile_n / 8,
+    kPieces = kBlocks * kColumns,
+    kDonates = kSpecialised && 4 * kPieces > (C.consumers == 3   ? 64
+                                              : C.consumers == 2 ? 104
+                                                                 : 192),
+    kThreads = kHolders + (kDonates       ? 128
+                           : kSpecialised ? 32
+                                          : 0),
+    kSteps = C.tile_k / 16,
+    kMulticast = C.cluster_m * C.cluster_n,
+    kClusterSplit = C.reduce == Reduce::cluster ? C.split : 1,
+    kCluster = kMulticast * kClusterSplit,
+    // Warps that release a stage, in this CTA and in those that it sends to or receives from.
+    kReleases = 4 * (kPingpong ? 1 : C.consumers) * (C.cluster_m + C.cluster_n - 1),
+  };
+  using A = BoxedOperand<C.tile_m, C.tile_k, C.a_along_k, C.cluster_n>;
+  using B = BoxedOperand<C.tile_n, C.tile_k, C.b_along_k, C.cluster_m>;
+  enum : int { kStageBytes = A::kBytes + B::kBytes, kRingBytes = C.stages * kStageBytes };
+  using Stores = TileStores<C.epilogue, C.out, C.scaled, C.vector_c, kBlocks, kColumns>;
+  using Sums = float[kBlocks][kColumns][4];
+  static_assert(kBlocks >= 1 && C.tile_m % 64 == 0 && C.tile_k % 64 == 0);
+  static_assert(kClusterSplit == 1 || kMulticast == 1);
+
+  struct Shared {
+    u32 ring, full, empty, stores, flag;
+    unsigned char* base;
+  };
+  struct Work {  // one tile
+    int row0, column0, entry;
+  };
+  // What this CTA has to do, the same in all its threads.
+  struct Plan {
+    int clusters_m, clusters_n;  // tiles of clusters
+    int total;                   // of all batch entries
+    int first, step;             // this CTA's
+    int first_k, count_k;        // in tiles of K
+    int part_m, part_n;          // which part of the cluster
+  };
+
+  __device__ __forceinline__ static Plan plan(const Sizes& s, int batch, int depth) {
+    Plan p;
+    p.clusters_m = ceil_div(ceil_div(s.m, C.tile_m), C.cluster_m);
+    p.clusters_n = ceil_div(ceil_div(s.n, C.tile_n), C.cluster_n);
+    p.total = p.clusters_m * p.clusters_n * batch;
+    p.first = static_cast<int>(blockIdx.x) / kCluster;
+    p.step = C.persistent ? static_cast<int>(gridDim.x) / kCluster : p.total;
+    const int rank = kCluster > 1 ? static_cast<int>(blockIdx.x) % kCluster : 0;
+    p.part_m = kMulticast > 1 ? rank % C.cluster_m : 0;
+    p.part_n = kMulticast > 1 ? rank / C.cluster_m : 0;
+    const int slice = C.reduce == Reduce::cluster     ? rank
+                      : C.reduce == Reduce::workspace ? static_cast<int>(blockIdx.y)
+                                                      : 0;
+    const int tiles_k = ceil_div(depth, C.tile_k);
+    const int share = ceil_div(tiles_k, C.split);
+    p.first_k = slice * share;
+    p.count_k = max(min(share, tiles_k - p.first_k), 0);
+    return p;
+  }
+  __device__ __forceinline__ static Work work(const Plan& p, int index) {
+    const int per_entry = p.clusters_m * p.clusters_n;
+    const int entry = index / per_entry;
+    const Tile tile =
+        raster<C.group, C.raster_n>(index - entry * per_entry, p.clusters_m, p.clusters_n);
+    return {(tile.m * C.cluster_m + p.part_m) * C.tile_m,
+            (tile.n * C.cluster_n + p.part_n) * C.tile_n, entry};
+  }
+
+  // Fills stage `i % stages` with tile `k` of K.
+  __device__ __forceinline__ static void feed(const Sm90Arguments& arg, const Shared& shared,
+                                              const Plan& p, const Work& w, int i, int k) {
+    const int stage = i % C.stages;
+    const u32 full = shared.full + 8 * stage;
+    const u32 to = shared.ring + stage * kStageBytes;
+    arrive_expecting(full, kStageBytes);
+    const u16 along_n = static_cast<u16>(column_mask() << p.part_m);
+    const u16 along_m = static_cast<u16>(((1 << C.cluster_m) - 1) << (p.part_n * C.cluster_m));
+    A::load(to, arg.map_a, w.row0, k * C.tile_k, w.entry, full, p.part_n, along_n);
+    B::load(to + A::kBytes, arg.map_b, w.column0, k * C.tile_k, w.entry, full, p.part_m, along_m);
+  }
+  // One bit for each CTA along N in the first row of the cluster.
+  __device__ __forceinline__ static constexpr int column_mask() {
+    int mask = 0;
+    for (int i = 0; i < C.cluster_n; ++i) mask |= 1 << (i * C.cluster_m);
+    return mask;
+  }
+
+  // All lanes of a warp call it; one arrives for the warp, in every CTA that fills this stage here.
+  __device__ __forceinline__ static void release(const Shared& shared, const Plan& p, int i) {
+    const u32 empty = shared.empty + 8 * (i % C.stages);
+    const int lane = lane_id();
+    if constexpr (kMulticast == 1) {
+      if (lane == 0) arrive(empty);
+    } else {
+      const bool peer =
+          lane < kMulticast && (lane % C.cluster_m == p.part_m || lane / C.cluster_m == p.part_n);
+      if (peer) arrive_at(empty, static_cast<u32>(lane));
+    }
+  }
+  __device__ __forceinline__ static void wait_empty(const Shared& shared, int i) {
+    const u32 parity = static_cast<u32>(i / C.stages & 1) ^ 1U;
+    if constexpr (kMulticast > 1) {
+      wait_cluster(shared.empty + 8 * (i % C.stages), parity);
+    } else {
+      wait(shared.empty + 8 * (i % C.stages), parity);
+    }
+  }
+
+  // The products of one tile by one warpgroup: `i` is the ring's count at its first stage.
+  // after(k) runs when the stage before k was released.
+  template <class Accumulators, class After>
+  __device__ __forceinline__ static void multiply(Accumulators& sums, const Shared& shared,
+                                                  const Plan& p, int first_block, int i,
+                                                  const After& after) {
+    for (int k = 0; k < p.count_k; ++k, ++i) {
+      const int stage = i % C.stages;
+      wait(shared.full + 8 * stage, static_cast<u32>(i / C.stages & 1));
+      const u32 at = shared.ring + stage * kStageBytes;
+      const u64 a = A::describe(at) + A::advance(first_block, 0);
+      const u64 b = B::describe(at + A::kBytes);
+      wgmma_fence();
+#pragma unroll
+      for (int step = 0; step < kSteps; ++step) {
+#pragma unroll
+        for (int block = 0; block < kBlocks; ++block) {
+          Wgmma::issue(sums[block], a + A::advance(block, step), b + B::advance(0, step),
+                       k > 0 || step > 0);
+        }
+      }
+      wgmma_commit();
+      if constexpr (C.in_flight == 0) {
+        wgmma_wait<0>();
+        release(shared, p, i);
+        after(k + 1);
+      } else {
+        wgmma_wait<1>();
+        if (k > 0) {
+          release(shared, p, i - 1);
+          after(k);
+        }
+      }
+    }
+    wgmma_wait<0>();
+    if (C.in_flight > 0 && p.count_k > 0) release(shared, p, i - 1);
+  }
+
+  // multiply() as the schedule has it.
+  template <class Accumulators>
+  __device__ __forceinline__ static void accumulate(Accumulators& sums, const Sm90Arguments& arg,
+                                                    const Shared& shared, const Plan& p,
+                                                    const Work& w, int group, int i) {
+    if constexpr (kPingpong) {
+      // One warpgroup multiplies at a time.
+      named_barrier(2 + group, 256);
+      multiply(sums, shared, p, 0, i, [](int) {});
+      named_arrive(3 - group, 256);
+    } else if constexpr (kSpecialised) {
+      multiply(sums, shared, p, group * kBlocks, i, [](int) {});
+    } else {
+      multiply(sums, shared, p, 0, i, [&](int k) {
+        // Stage k - 1 is free: the tile `stages` further may come.
+        const int next = k - 1 + C.stages;
+        if (next < p.count_k && threadIdx.x == 0) {
+          wait_empty(shared, next);
+          feed(arg, shared, p, w, next, p.first_k + next);
+        }
+        __syncwarp();
+      });
+    }
+  }
+
+  __device__ __forceinline__ static void consume(const Sm90Arguments& arg, const Shared& shared,
+                                                 const Plan& p, const Work& w, int group, int i) {
+    const int first_block = kPingpong ? 0 : group * kBlocks;
+    Sums sums;
+    if constexpr (C.f16_sums) {
+      u32 half_sums[kBlocks][kColumns][2];
+      accumulate(half_sums, arg, shared, p, w, group, i);
+#pragma unroll
+      for (int b = 0; b < kBlocks; ++b) {
+#pragma unroll
+        for (int j = 0; j < kColumns; ++j) {
+          keep(half_sums[b][j][0]);
+          keep(half_sums[b][j][1]);
+#pragma unroll
+          for (int e = 0; e < 4; ++e) {
+            sums[b][j][e] =
+                widen<Type::f16>(static_cast<u16>(half_sums[b][j][e / 2] >> (16 * (e % 2))));
+          }
+        }
+      }
+    } else {
+      accumulate(sums, arg, shared, p, w, group, i);
+#pragma unroll
+      for (int b = 0; b < kBlocks; ++b) {
+#pragma unroll
+        for (int j = 0; j < kColumns; ++j) {
+#pragma unroll
+          for (int e = 0; e < 4; ++e) keep(sums[b][j][e]);
+        }
+      }
+    }
+    if (p.count_k == 0) clear(sums);
+    finish(arg, shared, w, group, first_block, sums);
+  }
+  __device__ __forceinline__ static void clear(Sums& sums) {
+#pragma unroll
+    for (int b = 0; b < kBlocks; ++b) {
+#pragma unroll
+      for (int j = 0; j < kColumns; ++j) {
+#pragma unroll
+        for (int e = 0; e < 4; ++e) sums[b][j][e] = 0;
+      }
+    }
+  }
+
+  __device__ __forceinline__ static void finish(const Sm90Arguments& arg, const Shared& shared,
+                                                const Work& w, int group, int first_block,
+                                                Sums& sums) {
+    unsigned char* c =
+        static_cast<unsigned char*>(arg.c) + w.entry * arg.sizes.sc * bytes_of(C.out);
+    const typename Stores::Out out{c, arg.sizes.ldc, arg.sizes.m, arg.sizes.n, arg.alpha, arg.beta};
+    const int row0 = w.row0 + 64 * first_block;
+    if constexpr (C.split == 1) {
+      Stores::all(out, arg.map_c, shared.stores + group * Stores::kBytes, row0, w.column0, w.entry,
+                  4 + group, sums);
+    } else {
+      const auto& pieces = *reinterpret_cast<const float(*)[kPieces][4]>(&sums);
+      const int thread = static_cast<int>(threadIdx.x);
+      const auto store = [&](int unit, const float(&some)[Stores::kWide][4]) {
+        Stores::unit(out, row0, w.column0, unit, some);
+      };
+      if constexpr (C.reduce == Reduce::cluster) {
+        // The ring becomes the buffer: all warpgroups have read it.
+        named_barrier(1, kHolders);
+        reduce_in_cluster<kPieces, Stores::kWide, C.split>(
+            pieces, reinterpret_cast<float4*>(shared.base), thread, kHolders, true, store);
+      } else {
+        const i64 index = blockIdx.x;
+        u32* counters = static_cast<u32*>(arg.workspace);
+        float4* partial = reinterpret_cast<float4*>(static_cast<unsigned char*>(arg.workspace) +
+                                                    (gridDim.x * 4LL + 255) / 256 * 256) +
+                          index * kPieces * kHolders * C.split;
+        reduce_through_workspace<kPieces, Stores::kWide, C.split>(
+            pieces, partial, counters + index,
+            reinterpret_cast<u32*>(shared.base + (shared.flag - shared.ring)),
+            static_cast<int>(blockIdx.y), thread, kHolders, [] { named_barrier(1, kHolders); },
+            store);
+      }
+    }
+  }
+
+  __device__ __forceinline__ static void run(const Sm90Arguments& given) {
+    extern __shared__ unsigned char raw[];
+    Sm90Arguments arg = given;
+    if constexpr (C.static_m > 0) {
+      arg.sizes.m = C.static_m;
+      arg.sizes.n = C.static_n;
+      arg.sizes.k = C.static_k;
+    }
+    // The widest swizzle repeats every 1024 bytes.
+    const u32 start = shared_address(raw);
+    Shared shared;
+    shared.ring = (start + 1023U) & ~1023U;
+    shared.base = raw + (shared.ring - start);
+    shared.stores = shared.ring + kRingBytes;
+    shared.full = shared.stores + C.consumers * Stores::kBytes;
+    shared.empty = shared.full + 8 * C.stages;
+    shared.flag = shared.empty + 8 * C.stages;
+    const int depth = C.scaled && arg.alpha == 0.0F ? 0 : arg.sizes.k;
+    const Plan p = plan(arg.sizes, arg.batch, depth);
+    const int warp = warp_id();
+    const bool feeds = warp == (kSpecialised ? 4 * C.consumers : 0);
+    int fed = 0;  // tiles of K under way before everybody is told
+    if (feeds && lane_id() == 0) {
+      prefetch_map(arg.map_a);
+      prefetch_map(arg.map_b);
+      for (int i = 0; i < C.stages; ++i) {
+        init_barrier(shared.full + 8 * i, 1);
+        init_barrier(shared.empty + 8 * i, kReleases);
+      }
+      fence_barrier_init();
+      if (kMulticast == 1 && p.first < p.total) {
+        const Work w = work(p, p.first);
+        for (; fed < min(C.stages, p.count_k); ++fed) {
+          feed(arg, shared, p, w, fed, p.first_k + fed);
+        }
+      }
+    }
+    if constexpr (kMulticast > 1) {
+      cluster_sync();
+    } else {
+      __syncthreads();
+    }
+
+    if (!kSpecialised) {
+      if (p.first < p.total) consume(arg, shared, p, work(p, p.first), 0, 0);
+      return;
+    }
+    if (warp >= 4 * C.consumers) {
+      if constexpr (kDonates) give_registers<C.consumers == 3 ? 32 : 24>();
+      if (feeds && lane_id() == 0) {
+        int i = 0;
+        for (int index = p.first; index < p.total; index += p.step) {
+          const Work w = work(p, index);
+          for (int k = 0; k < p.count_k; ++k, ++i) {
+            if (i < fed) continue;
+            wait_empty(shared, i);
+            feed(arg, shared, p, w, i, p.first_k + k);
+          }
+        }
+      }
+      __syncwarp();
+      if constexpr (kClusterSplit > 1) {  // the two of reduce_in_cluster
+        cluster_sync();
+        cluster_sync();
+      }
+    } else {
+      if constexpr (kDonates) take_registers<C.consumers == 3 ? 160 : 240>();
+      const int group = warp / 4;
+      if constexpr (kPingpong) {
+        if (group == 1) named_arrive(2, 256);
+        int turn = 0;
+        for (int index = p.first; index < p.total; index += p.step, ++turn) {
+          if (turn % 2 != group) continue;
+          consume(arg, shared, p, work(p, index), group, turn * p.count_k);
+        }
+      } else {
+        int i = 0;
+        for (int index = p.first; index < p.total; index += p.step, i += p.count_k) {
+          consume(arg, shared, p, work(p, index), group, i);
+        }
+      }
+      Stores::drain();
+    }
+    if constexpr (kMulticast > 1) cluster_sync();  // a peer may still send here, or arrive
+  }
+};
+
+}  // namespace tw

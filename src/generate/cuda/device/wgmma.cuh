@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+// What surrounds wgmma.mma_async (PTX ISA 9.7.15, "Asynchronous warpgroup level matrix
+// instructions"). The instruction itself has one operand per accumulator, so generated source
+// spells it out for the tile width that it uses.
+#pragma once
+
+#include "generate/cuda/device/types.cuh"
+
+namespace tw {
+
+// Before the first wgmma of a series, and after registers that it uses were written.
+__device__ __forceinline__ void wgmma_fence() {
+  asm volatile("wgmma.fence.sync.aligned;" ::: "memory");
+}
+__device__ __forceinline__ void wgmma_commit() {
+  asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory");
+}
+template <int kPending>
+__device__ __forceinline__ void wgmma_wait() {
+  asm volatile("wgmma.wait_group.sync.aligned %0;" ::"n"(kPending) : "memory");
+}
+// All threads of a warpgroup; counts are multiples of 8, and no more is taken than was given.
+template <int kCount>
+__device__ __forceinline__ void give_registers() {
+  asm volatile("setmaxnreg.dec.sync.aligned.u32 %0;" ::"n"(kCount));
+}
+template <int kCount>
+__device__ __forceinline__ void take_registers() {
+  asm volatile("setmaxnreg.inc.sync.aligned.u32 %0;" ::"n"(kCount));
+}
+// Keeps the compiler from moving reads of accumulators across a wait.
+__device__ __forceinline__ void keep(float& x) {
+  asm volatile("" : "+f"(x)::"memory");
+}
+__device__ __forceinline__ void keep(u32& x) {
+  asm volatile("" : "+r"(x)::"memory");
+}
+
+// A matrix descriptor (PTX ISA 9.7.15.5.1.2.2): where an operand begins in shared memory, the two
+// strides of its 8-row core blocks, and its swizzle (bytes: 128, 64, 32, 0).
+__device__ __forceinline__ u64 descriptor(u32 address, int leading_bytes, int stride_bytes,
+                                          int swizzle) {
+  const u64 code = swizzle == 128 ? 1 : swizzle == 64 ? 2 : swizzle == 32 ? 3 : 0;
+  return static_cast<u64>((address & 0x3ffffU) >> 4U) |
+         static_cast<u64>(leading_bytes >> 4) << 16U | static_cast<u64>(stride_bytes >> 4) << 32U |
+         code << 62U;
+}
+
+}  // namespace tw

@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: Apache-2.0
+// Text and launch of a kernel of the family sm80. What the configuration's fields mean stands in
+// device/sm80_gemm.cuh and device/sm80_direct.cuh.
+#include "generate/cuda/cuda_source.h"
+#include "program/family_cuda.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace tilewright {
+namespace {
+
+using cuda_text::Fields;
+
+constexpr std::string_view kText = R"(#include "generate/cuda/device/{header}.cuh"
+
+using Kernel = tw::{kernel}<tw::{config}{{{fields}}}>;
+
+extern "C" __global__ void __launch_bounds__(Kernel::kThreads)
+tw_kernel(const tw::u16* a, const tw::u16* b, void* c, void* workspace, int m, int n, int k,
+          tw::i64 lda, tw::i64 ldb, tw::i64 ldc, tw::i64 sa, tw::i64 sb, tw::i64 sc, float alpha,
+          float beta) {{
+  Kernel::run(a, b, c, workspace, {{m, n, k, lda, ldb, ldc, sa, sb, sc}}, alpha, beta);
+}}
+)";
+
+Fields fields_of(const Program& p, const Problem& problem, Source& source) {
+  const bool tiled = p.word("form") == "tile";
+  const CudaAlignment aligned = alignment_of(problem);
+  Fields f;
+  f.type("in", problem.in);
+  f.type("out", problem.out);
+  f.flag("f16_sums", problem.acc == Accumulator::f16);
+  f.flag("scaled", cuda_text::is_scaled(problem));
+  f.flag("a_along_k", !problem.a_transposed);
+  f.flag("b_along_k", problem.b_transposed);
+  f.number("tile_m", p.number("tile_m"));
+  f.number("tile_n", p.number("tile_n"));
+  if (tiled) {
+    f.number("tile_k", p.number("tile_k"));
+    f.number("stages", p.number("stages"));
+    f.number("warps_m", p.number("warps_m"));
+    f.number("warps_n", p.number("warps_n"));
+  }
+  f.number("warps_k", p.number("warps_k"));
+  if (!tiled) f.number("ahead", p.number("ahead"));
+  f.number("vector_a", aligned.a);
+  f.number("vector_b", aligned.b);
+  f.number("vector_c", aligned.c);
+  f.number("group", p.number("group"));
+  f.flag("raster_n", p.word("raster") == "n");
+  if (p.number("split_k") > 1) {
+    f.number("split", p.number("split_k"));
+    f.word("reduce", "Reduce", p.word("reduce"));
+  }
+  if (tiled) {
+    f.word("epilogue", "Epilogue", p.word("epilogue"));
+    f.flag("double_buffer", p.word("fragments") == "double");
+    f.flag("stagger", p.word("copies") == "staggered");
+  }
+  cuda_text::add_sizes(f, source, p, problem);
+  return f;
+}
+
+// Dynamic shared memory: the ring, and what takes its place after the main loop.
+std::int64_t shared_bytes(const Program& p) {
+  const std::int64_t m = p.number("tile_m"), n = p.number("tile_n"), groups = p.number("warps_k");
+  const std::int64_t exchange = p.number("split_k") > 1 ? m * n * 4 : 0;
+  if (p.word("form") == "direct") {
+    return std::max(groups > 1 ? groups * m * n * 4 : std::int64_t{16}, exchange);
+  }
+  const std::int64_t ring = p.number("stages") * (m + n) * p.number("tile_k") * 2;
+  const std::int64_t staged = p.word("epilogue") == "shared" ? m * (n + 8) * 2 : 0;
+  return std::max(
+      {ring, (groups - 1) * m * n * 4, p.word("reduce") == "cluster" ? exchange : 0, staged});
+}
+
+}  // namespace
+
+Source sm80_source(const Program& program, const Problem& problem, const Device& device) {
+  const bool tiled = program.word("form") == "tile";
+  Source source;
+  source.language = "cuda";
+  source.flags = cuda_flags(device);
+  const Fields fields = fields_of(program, problem, source);
+  source.text = cuda_text::heading(program, problem) +
+                fmt::format(kText, fmt::arg("header", tiled ? "sm80_gemm" : "sm80_direct"),
+                            fmt::arg("kernel", tiled ? "Sm80Gemm" : "Sm80Direct"),
+                            fmt::arg("config", tiled ? "Sm80Config" : "Sm80DirectConfig"),
+                            fmt::arg("fields", fields.text()));
+
+  Launch& launch = source.launch;
+  launch.target = "cuda";
+  const std::int64_t split = program.number("split_k");
+  const std::string tiles =
+      fmt::format("cdiv(M,{})*cdiv(N,{})", program.word("tile_m"), program.word("tile_n"));
+  launch.cuda.grid = {tiles, "1", split == 1 ? "batch" : fmt::format("batch*{}", split)};
+  if (program.word("reduce") == "cluster") launch.cuda.cluster = {1, 1, static_cast<int>(split)};
+  const std::int64_t warps = program.number("warps_k") *
+                             (tiled ? program.number("warps_m") * program.number("warps_n") : 1);
+  launch.cuda.threads = static_cast<int>(32 * warps);
+  launch.cuda.shared_bytes = std::to_string(shared_bytes(program));
+  launch.cuda.arguments = {"a",      "b",      "c",       "workspace", "i32:M",
+                           "i32:N",  "i32:K",  "i64:lda", "i64:ldb",   "i64:ldc",
+                           "i64:sa", "i64:sb", "i64:sc",  "alpha",     "beta"};
+  const CudaAlignment aligned = alignment_of(problem);
+  launch.cuda.alignment = std::min({aligned.a, aligned.b, aligned.c});
+  cuda_text::add_workspace(source, program, tiles + "*batch");
+  return source;
+}
+
+}  // namespace tilewright

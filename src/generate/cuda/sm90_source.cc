@@ -1,0 +1,207 @@
+// SPDX-License-Identifier: Apache-2.0
+// Text and launch of a kernel of the family sm90. What the configuration's fields mean stands in
+// device/sm90_gemm.cuh. The wgmma instruction has one operand for each accumulator, so it is
+// written out here for the width that the program uses.
+#include "generate/cuda/cuda_source.h"
+#include "program/family_cuda.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+
+namespace tilewright {
+namespace {
+
+using cuda_text::Fields;
+
+constexpr std::string_view kWgmma = R"(
+// d (64 x {n}) (+)= a (64 x 16) * b (16 x {n}), operands in shared memory. PTX ISA 9.7.15.5.
+struct Wgmma {{
+  __device__ __forceinline__ static void issue({type} (&d)[{columns}][{per_piece}], tw::u64 a,
+                                               tw::u64 b, int accumulate) {{
+    asm volatile(
+        "{{\n.reg .pred p;\nsetp.ne.b32 p, %{last}, 0;\n"
+        "wgmma.mma_async.sync.aligned.m64n{n}k16.{sums}.{in}.{in} "
+{registers}
+        "%{desc_a}, %{desc_b}, p, 1, 1, {transpose_a}, {transpose_b};\n}}"
+        : {outputs}
+        : "l"(a), "l"(b), "r"(accumulate));
+  }}
+}};
+)";
+
+constexpr std::string_view kKernel = R"(
+using Kernel = tw::Sm90Gemm<tw::Sm90Config{{{fields}}}, Wgmma>;
+
+extern "C" __global__ void __launch_bounds__(Kernel::kThreads, 1)
+tw_kernel(const __grid_constant__ tw::TensorMap map_a, const __grid_constant__ tw::TensorMap map_b,
+          {map_c}void* c, void* workspace, int m, int n, int k, tw::i64 ldc, tw::i64 sc, int batch,
+          float alpha, float beta) {{
+  Kernel::run({{map_a, map_b, {map_c_used}, c, workspace, {{m, n, k, 0, 0, ldc, 0, 0, sc}}, batch,
+               alpha, beta}});
+}}
+)";
+
+// "%0,%1, ...", in lines.
+std::string register_list(int count) {
+  std::string out;
+  for (int first = 0; first < count; first += 16) {
+    out += "        \"";
+    out += first == 0 ? "{" : "";
+    for (int i = first; i < std::min(first + 16, count); ++i) {
+      out += fmt::format("%{}{}", i, i + 1 < count ? "," : "},");
+    }
+    out += " \"\n";
+  }
+  out.pop_back();
+  return out;
+}
+
+std::string output_list(int count, int per_piece, std::string_view constraint) {
+  std::string out;
+  for (int i = 0; i < count; ++i) {
+    if (i > 0) out += i % 4 == 0 ? ",\n          " : ", ";
+    out += fmt::format("\"{}\"(d[{}][{}])", constraint, i / per_piece, i % per_piece);
+  }
+  return out;
+}
+
+std::string wgmma_text(const Problem& problem, int n) {
+  const bool f16_sums = problem.acc == Accumulator::f16;
+  const int per_piece = f16_sums ? 2 : 4;
+  const int count = n / 8 * per_piece;
+  return fmt::format(kWgmma, fmt::arg("n", n), fmt::arg("type", f16_sums ? "tw::u32" : "float"),
+                     fmt::arg("columns", n / 8), fmt::arg("per_piece", per_piece),
+                     fmt::arg("sums", f16_sums ? "f16" : "f32"),
+                     fmt::arg("in", name_of(problem.in)), fmt::arg("last", count + 2),
+                     fmt::arg("registers", register_list(count)), fmt::arg("desc_a", count),
+                     fmt::arg("desc_b", count + 1),
+                     fmt::arg("transpose_a", problem.a_transposed ? 1 : 0),
+                     fmt::arg("transpose_b", problem.b_transposed ? 0 : 1),
+                     fmt::arg("outputs", output_list(count, per_piece, f16_sums ? "+r" : "+f")));
+}
+
+struct Shape {
+  int m, n, k, stages, consumers, cluster_m, cluster_n, split;
+  bool tma_store;
+  explicit Shape(const Program& p)
+      : m(static_cast<int>(p.number("tile_m"))),
+        n(static_cast<int>(p.number("tile_n"))),
+        k(static_cast<int>(p.number("tile_k"))),
+        stages(static_cast<int>(p.number("stages"))),
+        consumers(p.word("schedule") == "single"     ? 1
+                  : p.word("schedule") == "pingpong" ? 2
+                                                     : static_cast<int>(p.number("consumers"))),
+        cluster_m(p.word("cluster").starts_with("2") ? 2 : 1),
+        cluster_n(p.word("cluster").ends_with("2") ? 2 : 1),
+        split(static_cast<int>(p.number("split_k"))),
+        tma_store(p.word("epilogue") == "tma") {}
+};
+
+Fields fields_of(const Program& p, const Problem& problem, const Shape& s, Source& source) {
+  Fields f;
+  f.type("in", problem.in);
+  f.type("out", problem.out);
+  f.flag("f16_sums", problem.acc == Accumulator::f16);
+  f.flag("scaled", cuda_text::is_scaled(problem));
+  f.flag("a_along_k", !problem.a_transposed);
+  f.flag("b_along_k", problem.b_transposed);
+  f.number("tile_m", s.m);
+  f.number("tile_n", s.n);
+  f.number("tile_k", s.k);
+  f.number("stages", s.stages);
+  f.word("schedule", "Schedule", p.word("schedule"));
+  f.number("consumers", s.consumers);
+  f.number("cluster_m", s.cluster_m);
+  f.number("cluster_n", s.cluster_n);
+  f.flag("persistent", p.word("grid") == "persistent");
+  f.number("in_flight", p.number("in_flight"));
+  f.number("group", p.number("group"));
+  f.flag("raster_n", p.word("raster") == "n");
+  if (s.split > 1) {
+    f.number("split", s.split);
+    f.word("reduce", "Reduce", p.word("reduce"));
+  }
+  f.word("epilogue", "Epilogue", p.word("epilogue"));
+  f.number("vector_c", alignment_of(problem).c);
+  cuda_text::add_sizes(f, source, p, problem);
+  return f;
+}
+
+// As Sm90Gemm::kThreads: whether the producer is a warp or a warpgroup that gives registers.
+int threads_of(const Program& p, const Shape& s) {
+  if (p.word("schedule") == "single") return 128;
+  const int sums = s.m / 64 / (p.word("schedule") == "pingpong" ? 1 : s.consumers) * s.n / 2;
+  const int few = s.consumers == 3 ? 64 : s.consumers == 2 ? 104 : 192;
+  return 128 * s.consumers + (sums > few ? 128 : 32);
+}
+
+// As BoxedOperand: boxes along K, or of the widest atom that divides the tile.
+TensorMapSpec map_of(char operand, bool along_k, int extent, int depth, int share) {
+  TensorMapSpec map;
+  map.operand = operand;
+  map.columns = along_k || extent % 64 == 0 ? 64 : extent % 32 == 0 ? 32 : 16;
+  map.rows = (along_k ? extent : depth) / share;
+  map.swizzle = 2 * map.columns;
+  return map;
+}
+
+Launch launch_of(const Program& p, const Problem& problem, const Shape& s) {
+  Launch launch;
+  launch.target = "cuda";
+  CudaLaunch& cuda = launch.cuda;
+  cuda.maps = {map_of('a', !problem.a_transposed, s.m, s.k, s.cluster_n),
+               map_of('b', problem.b_transposed, s.n, s.k, s.cluster_m)};
+  cuda.arguments = {"map0", "map1"};
+  if (s.tma_store) {
+    cuda.maps.push_back({'c', 64, 64, 128, 128});
+    cuda.arguments.emplace_back("map2");
+  }
+  for (const char* argument : {"c", "workspace", "i32:M", "i32:N", "i32:K", "i64:ldc", "i64:sc",
+                               "i32:batch", "alpha", "beta"}) {
+    cuda.arguments.emplace_back(argument);
+  }
+  const int cluster = p.word("reduce") == "cluster" ? s.split : s.cluster_m * s.cluster_n;
+  const std::string tiles = s.cluster_m * s.cluster_n == 1
+                                ? fmt::format("cdiv(M,{})*cdiv(N,{})*batch", s.m, s.n)
+                                : fmt::format("cdiv(cdiv(M,{}),{})*cdiv(cdiv(N,{}),{})*batch", s.m,
+                                              s.cluster_m, s.n, s.cluster_n);
+  std::string ctas = cluster == 1 ? tiles : fmt::format("{}*{}", tiles, cluster);
+  if (p.word("grid") == "persistent") ctas = fmt::format("min({},slots)", ctas);
+  cuda.grid = {ctas, p.word("reduce") == "workspace" ? std::to_string(s.split) : "1", "1"};
+  cuda.cluster = {cluster, 1, 1};
+  cuda.threads = threads_of(p, s);
+  std::int64_t ring = std::int64_t{s.stages} * (s.m + s.n) * s.k * 2;
+  if (p.word("reduce") == "cluster") ring = std::max(ring, std::int64_t{4} * s.m * s.n);
+  // 1008: the ring begins at a multiple of 1024; behind it barriers and a flag.
+  const std::int64_t bytes =
+      1008 + ring + (s.tma_store ? s.consumers * 16384 : 0) + 16 * std::int64_t{s.stages} + 16;
+  cuda.shared_bytes = std::to_string(bytes);
+  cuda.alignment = alignment_of(problem).c;
+  return launch;
+}
+
+}  // namespace
+
+Source sm90_source(const Program& program, const Problem& problem, const Device& device) {
+  const Shape shape(program);
+  Source source;
+  source.language = "cuda";
+  source.flags = cuda_flags(device);
+  source.launch = launch_of(program, problem, shape);
+  const Fields fields = fields_of(program, problem, shape, source);
+  source.text =
+      cuda_text::heading(program, problem) + "#include \"generate/cuda/device/sm90_gemm.cuh\"\n" +
+      wgmma_text(problem, shape.n) +
+      fmt::format(
+          kKernel, fmt::arg("fields", fields.text()),
+          fmt::arg("map_c", shape.tma_store ? "const __grid_constant__ tw::TensorMap map_c, " : ""),
+          fmt::arg("map_c_used", shape.tma_store ? "map_c" : "map_a"));
+  cuda_text::add_workspace(
+      source, program,
+      fmt::format("cdiv(M,{})*cdiv(N,{})*batch", program.word("tile_m"), program.word("tile_n")));
+  return source;
+}
+
+}  // namespace tilewright

@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the CUDA families share. See family_cuda.h.
+#include "program/family_cuda.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace tilewright {
+namespace cuda_family {
+namespace {
+
+using Reason = std::optional<std::string>;
+constexpr std::int64_t kLargest = std::int64_t{1} << 31;  // kernels count in 32 bits
+constexpr std::int64_t kSmallestSlice = 64;               // of K, or splitting is all overhead
+
+}  // namespace
+
+Decision split_k() {
+  return {"split_k", {"1", "2", "4", "8", "16"}, {}, "CTAs that share the K of one tile"};
+}
+
+Decision reduce() {
+  return {"reduce",
+          {"cluster", "workspace"},
+          {{"split_k", {"2", "4", "8", "16"}}},
+          "where their sums meet: cluster: each CTA adds a part from its peers' shared memory; "
+          "workspace: in L2, and the last to arrive adds"};
+}
+
+Decision raster() {
+  return {"raster", {"m", "n"}, {}, "the axis along which groups of tiles are formed"};
+}
+
+Decision group() {
+  return {
+      "group",
+      {"1", "2", "4", "8", "16", "32"},
+      {},
+      "rows (columns) of tiles that are walked together, so that L2 serves them (block swizzle)"};
+}
+
+Decision sizes() {
+  return {"sizes",
+          {"runtime", "static"},
+          {},
+          "static: M, N, K are constants of the kernel, which then serves this shape only"};
+}
+
+std::string said(const Choices& choices, std::string_view key) {
+  return fmt::format("{}={}", key, choices.word(key));
+}
+
+Reason oversized(const Choices& choices, std::string_view key, std::int64_t size,
+                 std::int64_t least) {
+  const std::int64_t tile = choices.number(key);
+  if (tile <= least || tile / 2 < size) return std::nullopt;
+  return fmt::format("{} is at least twice the {} it covers: half of the products are thrown away",
+                     said(choices, key), size);
+}
+
+int alignment_of(std::int64_t stride, std::int64_t rows, std::int64_t batch) {
+  int aligned = 8;
+  while (aligned > 1 && (stride % aligned != 0 || (batch > 1 && rows * stride % aligned != 0))) {
+    aligned /= 2;
+  }
+  return aligned;
+}
+
+std::vector<Rule> common_rules(std::string_view feature) {
+  std::vector<Rule> rules;
+  rules.push_back({"device-kind", {}, [feature](const Choices&, const Problem&, const Device& d) {
+                     Reason reason;
+                     if (d.kind != DeviceKind::cuda) {
+                       reason = "the device is not a GPU";
+                     } else if (!d.has(feature)) {
+                       reason = fmt::format("the device lacks {}", feature);
+                     }
+                     return reason;
+                   }});
+  rules.push_back({"input-type", {}, [](const Choices&, const Problem& p, const Device&) {
+                     Reason reason;
+                     if (p.in == ElementType::f32) {
+                       reason = "f32 inputs: this family multiplies f16 and bf16";
+                     } else if (p.acc == Accumulator::f16 && p.in != ElementType::f16) {
+                       reason = "acc=f16: there are no such products of bf16";
+                     }
+                     return reason;
+                   }});
+  rules.push_back({"size-limit", {}, [](const Choices&, const Problem& p, const Device&) {
+                     Reason reason;
+                     if (std::max({p.m, p.n, p.k, p.batch}) >= kLargest) {
+                       reason = "kernels count rows and columns in 32 bits";
+                     }
+                     return reason;
+                   }});
+  rules.push_back(
+      {"split-slices", {"split_k"}, [](const Choices& c, const Problem& p, const Device&) {
+         Reason reason;
+         const std::int64_t split = c.number("split_k");
+         if (split > 1 && p.k < split * kSmallestSlice) {
+           reason = fmt::format("split_k={} leaves fewer than {} of K={} to a CTA", split,
+                                kSmallestSlice, p.k);
+         }
+         return reason;
+       }});
+  rules.push_back({"cluster-split",
+                   {"split_k", "reduce"},
+                   [](const Choices& c, const Problem&, const Device& d) {
+                     Reason reason;
+                     if (!c.is("reduce", "cluster")) return reason;
+                     if (!d.has("sm90a")) {
+                       reason = "reduce=cluster: clusters came with sm90";
+                     } else if (c.number("split_k") > 8) {
+                       reason = fmt::format("{}: a cluster has 8 CTAs at most", said(c, "split_k"));
+                     }
+                     return reason;
+                   }});
+  return rules;
+}
+
+}  // namespace cuda_family
+
+CudaAlignment alignment_of(const Problem& p) {
+  return {cuda_family::alignment_of(p.a_stride(), p.a_rows(), p.batch),
+          cuda_family::alignment_of(p.b_stride(), p.b_rows(), p.batch),
+          cuda_family::alignment_of(p.c_stride(), p.m, p.batch)};
+}
+
+}  // namespace tilewright

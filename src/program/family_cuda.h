@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+// The families of CUDA kernels: `sm80` (cp.async, ldmatrix, mma.sync; from Ampere on) and `sm90`
+// (tensor copies, wgmma; Hopper), and what their tables share. The kernels that the decisions
+// select are in src/generate/cuda/device; docs/program-language.md explains each decision.
+#pragma once
+
+#include "program/vocabulary.h"
+
+namespace tilewright {
+
+[[nodiscard]] const Family& sm80_family();
+[[nodiscard]] const Family& sm90_family();
+
+// Decisions and rules that mean the same in both.
+namespace cuda_family {
+
+[[nodiscard]] Decision split_k();  // CTAs to a tile
+[[nodiscard]] Decision reduce();   // exists if split_k > 1
+[[nodiscard]] Decision raster();
+[[nodiscard]] Decision group();
+[[nodiscard]] Decision sizes();
+
+// The problem's types and sizes, and that the device has `feature` (sm80, sm90a).
+[[nodiscard]] std::vector<Rule> common_rules(std::string_view feature);
+
+[[nodiscard]] constexpr std::int64_t tiles_of(std::int64_t size, std::int64_t tile) {
+  return tile <= 0 ? 0 : (size + tile - 1) / tile;
+}
+// "key=word" of a decision, for reasons.
+[[nodiscard]] std::string said(const Choices& choices, std::string_view key);
+// A tile that is at least twice as large as what it covers computes more than half for nothing;
+// `least` is the family's smallest.
+[[nodiscard]] std::optional<std::string> oversized(const Choices& choices, std::string_view key,
+                                                   std::int64_t size, std::int64_t least);
+// The largest power of two, at most 8, by which rows of a stored operand (and batch entries) are
+// apart: what vector loads and tensor maps may rely on.
+[[nodiscard]] int alignment_of(std::int64_t stride, std::int64_t rows, std::int64_t batch);
+
+}  // namespace cuda_family
+
+// Elements by which rows of A, B, C are aligned.
+struct CudaAlignment {
+  int a = 8, b = 8, c = 8;
+};
+[[nodiscard]] CudaAlignment alignment_of(const Problem& problem);
+
+}  // namespace tilewright

@@ -1,0 +1,213 @@
+// SPDX-License-Identifier: Apache-2.0
+// The family `sm90`: kernels of tensor copies and wgmma on Hopper. The constraints are HOPPER facts
+// of CUDA and PTX documentation; read next: generate/cuda/device/sm90_gemm.cuh.
+#include "program/family_cuda.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace tilewright {
+namespace {
+
+using namespace cuda_family;
+using Reason = std::optional<std::string>;
+
+constexpr std::int64_t kSharedSlack = 2048;  // alignment, barriers, one flag
+
+std::vector<Decision> decisions() {
+  return {
+      {"schedule",
+       {"single", "cooperative", "pingpong"},
+       {},
+       "single: one warpgroup does all; cooperative: a producer, and warpgroups that share a tile; "
+       "pingpong: a producer, and two warpgroups that take tiles by turns"},
+      {"consumers", {"1", "2", "3"}, {{"schedule", {"cooperative"}}}, "warpgroups that multiply"},
+      {"tile_m", {"64", "128", "192", "256"}, {}, "rows of a CTA's tile"},
+      {"tile_n",
+       {"8", "16", "24", "32", "48", "64", "80", "96", "112", "128", "144", "160", "176", "192",
+        "208", "224", "240", "256"},
+       {},
+       "columns of a CTA's tile: the width of one wgmma"},
+      {"tile_k", {"64", "128"}, {}, "K of a stage"},
+      {"stages", {"2", "3", "4", "5", "6", "7", "8", "10", "12", "16"}, {}, "stages of the ring"},
+      split_k(),
+      reduce(),
+      {"cluster",
+       {"1x1", "2x1", "1x2", "2x2"},
+       {{"split_k", {"1"}}, {"schedule", {"cooperative", "pingpong"}}},
+       "CTAs along M that share B, by CTAs along N that share A, with multicast"},
+      {"grid",
+       {"tiles", "persistent"},
+       {{"split_k", {"1"}}, {"schedule", {"cooperative", "pingpong"}}},
+       "tiles: a CTA for each; persistent: as many CTAs as fit, which take tiles in turn"},
+      {"in_flight", {"0", "1"}, {}, "groups of wgmma under way while the next stage is awaited"},
+      {"epilogue",
+       {"direct", "exchange", "tma"},
+       {},
+       "direct: pairs as they lie in registers; exchange: lanes trade pairs for wide runs; tma: "
+       "through shared memory by the copy engine"},
+      raster(),
+      group(),
+      sizes(),
+  };
+}
+
+std::int64_t consumers(const Choices& c) {
+  if (c.is("schedule", "single")) return 1;
+  return c.is("schedule", "pingpong") ? 2 : c.number("consumers");
+}
+
+// m64 blocks of a warpgroup.
+std::int64_t blocks(const Choices& c) {
+  return c.number("tile_m") / 64 / (c.is("schedule", "pingpong") ? 1 : consumers(c));
+}
+
+std::int64_t cluster_m(const Choices& c) {
+  return c.word("cluster").starts_with("2") ? 2 : 1;
+}
+std::int64_t cluster_n(const Choices& c) {
+  return c.word("cluster").ends_with("2") ? 2 : 1;
+}
+
+// Accumulators of a thread that leave it registers to work with (HOPPER facts: 240 registers with
+// two consumers, 160 with three, 255 for a warpgroup alone).
+std::int64_t most_sums(const Choices& c) {
+  return consumers(c) == 3 ? 96 : 192;
+}
+
+std::vector<Rule> rules() {
+  std::vector<Rule> rules = common_rules("sm90a");
+  const auto add = [&rules](std::string_view name, std::vector<std::string_view> reads, auto rule) {
+    rules.push_back({name, std::move(reads), rule});
+  };
+  add("tensor-map", {}, [](const Choices&, const Problem& p, const Device&) -> Reason {
+    const CudaAlignment aligned = alignment_of(p);
+    if (aligned.a < 8 || aligned.b < 8) {
+      return fmt::format(
+          "a tensor map wants rows that are multiples of 16 bytes apart: lda={} ldb={}",
+          p.a_stride(), p.b_stride());
+    }
+    if (p.k == 0) return "K=0: a tensor map cannot be empty";
+    return std::nullopt;
+  });
+  add("tile-rows", {"schedule", "consumers", "tile_m"},
+      [](const Choices& c, const Problem& p, const Device&) -> Reason {
+        const std::int64_t m = c.number("tile_m");
+        if (c.is("schedule", "single") && m > 128) {
+          return fmt::format("{}: one warpgroup has registers for 128 rows", said(c, "tile_m"));
+        }
+        if (c.is("schedule", "cooperative") && m % (64 * consumers(c)) != 0) {
+          return fmt::format("{} is no multiple of 64 for each of {} warpgroups", said(c, "tile_m"),
+                             consumers(c));
+        }
+        if (c.is("schedule", "pingpong") && m > 192) {
+          return fmt::format("{}: each warpgroup holds a whole tile", said(c, "tile_m"));
+        }
+        return oversized(c, "tile_m", p.m, 64);
+      });
+  add("sums", {"schedule", "consumers", "tile_m", "tile_n"},
+      [](const Choices& c, const Problem&, const Device&) -> Reason {
+        const std::int64_t sums = blocks(c) * c.number("tile_n") / 2;
+        if (sums <= most_sums(c)) return std::nullopt;
+        return fmt::format("{} sums for each thread, {} at most", sums, most_sums(c));
+      });
+  add("tile-columns", {"tile_n"}, [](const Choices& c, const Problem& p, const Device&) -> Reason {
+    if (!p.b_transposed && c.number("tile_n") % 16 != 0) {
+      return fmt::format("{}: B stored along N comes in boxes of 16, 32 or 64 columns",
+                         said(c, "tile_n"));
+    }
+    return oversized(c, "tile_n", p.n, p.b_transposed ? 8 : 16);
+  });
+  add("stage-depth", {"tile_k"}, [](const Choices& c, const Problem& p, const Device&) {
+    return oversized(c, "tile_k", p.k, 64);
+  });
+  add("stage-count", {"schedule", "tile_k", "stages", "split_k", "grid"},
+      [](const Choices& c, const Problem& p, const Device&) -> Reason {
+        if (c.is("grid", "persistent")) return std::nullopt;  // the ring goes on to the next tile
+        const std::int64_t tiles = tiles_of(tiles_of(p.k, c.number("tile_k")), c.number("split_k"));
+        if (c.number("stages") <= std::max<std::int64_t>(tiles, 2)) return std::nullopt;
+        return fmt::format("{} for {} tiles of K: the rest would stay empty", said(c, "stages"),
+                           tiles);
+      });
+  add("pingpong-grid", {"schedule", "split_k", "grid"},
+      [](const Choices& c, const Problem&, const Device&) -> Reason {
+        if (!c.is("schedule", "pingpong")) return std::nullopt;
+        if (c.number("split_k") > 1) return "pingpong takes whole tiles: split_k=1";
+        if (c.is("grid", "tiles")) return "pingpong needs tiles to take by turns: grid=persistent";
+        return std::nullopt;
+      });
+  add("cluster-parts", {"tile_m", "tile_n", "cluster"},
+      [](const Choices& c, const Problem& p, const Device&) -> Reason {
+        // Stored along K a box is cut by rows of the tile, in whole groups of 8; else by K.
+        if (p.b_transposed && c.number("tile_n") % (8 * cluster_m(c)) != 0) {
+          return fmt::format("{} cannot be cut into {} parts of whole groups of 8",
+                             said(c, "tile_n"), cluster_m(c));
+        }
+        if (cluster_m(c) > 1 && tiles_of(p.m, c.number("tile_m")) < 2) {
+          return fmt::format("{}: there is one tile along M", said(c, "cluster"));
+        }
+        if (cluster_n(c) > 1 && tiles_of(p.n, c.number("tile_n")) < 2) {
+          return fmt::format("{}: there is one tile along N", said(c, "cluster"));
+        }
+        return std::nullopt;
+      });
+  add("persistent-tiles", {"tile_m", "tile_n", "grid"},
+      [](const Choices& c, const Problem& p, const Device& d) -> Reason {
+        if (!c.is("grid", "persistent")) return std::nullopt;
+        const std::int64_t tiles =
+            tiles_of(p.m, c.number("tile_m")) * tiles_of(p.n, c.number("tile_n")) * p.batch;
+        if (tiles > d.cuda.multiprocessors) return std::nullopt;
+        return fmt::format("{} tiles for {} multiprocessors: none has a second one", tiles,
+                           d.cuda.multiprocessors);
+      });
+  add("tma-epilogue", {"tile_n", "split_k", "epilogue"},
+      [](const Choices& c, const Problem& p, const Device&) -> Reason {
+        if (!c.is("epilogue", "tma")) return std::nullopt;
+        if (c.number("tile_n") % 64 != 0) {
+          return fmt::format("epilogue=tma stores 64 columns at a time: {}", said(c, "tile_n"));
+        }
+        if (c.number("split_k") > 1) return "epilogue=tma stores whole tiles: split_k=1";
+        if (p.out == ElementType::f32) return "epilogue=tma stores 16-bit results";
+        if (p.alpha != AlphaClass::one || p.beta != BetaClass::zero) {
+          return "epilogue=tma does not read C or scale";
+        }
+        if (alignment_of(p).c < 8) {
+          return fmt::format("a tensor map wants rows of C multiples of 16 bytes apart: ldc={}",
+                             p.c_stride());
+        }
+        return std::nullopt;
+      });
+  add("shared-memory",
+      {"schedule", "consumers", "tile_m", "tile_n", "tile_k", "stages", "reduce", "epilogue"},
+      [](const Choices& c, const Problem&, const Device& d) -> Reason {
+        const std::int64_t m = c.number("tile_m"), n = c.number("tile_n");
+        std::int64_t ring = c.number("stages") * (m + n) * c.number("tile_k") * 2;
+        if (c.is("reduce", "cluster")) ring = std::max(ring, m * n * 4);
+        const std::int64_t stores = c.is("epilogue", "tma") ? consumers(c) * 16384 : 0;
+        const std::int64_t need = ring + stores + kSharedSlack;
+        if (need <= d.cuda.shared_per_block) return std::nullopt;
+        return fmt::format("{} bytes of shared memory, the device has {} for a CTA", need,
+                           d.cuda.shared_per_block);
+      });
+  add("raster-group", {"tile_m", "tile_n", "cluster", "raster", "group"},
+      [](const Choices& c, const Problem& p, const Device&) -> Reason {
+        const bool m = c.is("raster", "m");
+        const std::int64_t tiles = m ? tiles_of(tiles_of(p.m, c.number("tile_m")), cluster_m(c))
+                                     : tiles_of(tiles_of(p.n, c.number("tile_n")), cluster_n(c));
+        const std::int64_t group = c.number("group");
+        if (group == 1 || group <= tiles) return std::nullopt;
+        return fmt::format("{} exceeds the {} tiles along {}", said(c, "group"), tiles,
+                           c.word("raster"));
+      });
+  return rules;
+}
+
+}  // namespace
+
+const Family& sm90_family() {
+  static const Family family{"sm90", decisions(), rules()};
+  return family;
+}
+
+}  // namespace tilewright
