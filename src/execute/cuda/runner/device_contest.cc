@@ -190,9 +190,14 @@ tl::expected<DeviceCall, Failure> DeviceContest::call_for(int contestant, int se
     call.gemm = gemm(set, alpha, beta);
     return call;
   }
-  const GemmShape sizes{problem_.m, problem_.n, problem_.k};
+  return candidate_call({problem_.m, problem_.n, problem_.k}, set, alpha, beta);
+}
+
+tl::expected<DeviceCall, Failure> DeviceContest::candidate_call(const GemmShape& sizes, int set,
+                                                                float alpha, float beta) {
   auto ready = kernel_->prepare(problem_, sizes, operands(set, Owner::candidate), alpha, beta);
   if (!ready) return tl::unexpected<Failure>(failure_of(kCandidate, ready.error()));
+  DeviceCall call;
   call.ready = std::move(*ready);
   if (const std::int64_t wanted = call.ready->call().workspace_bytes; wanted > workspace_) {
     return failure("launch", fmt::format("it wants {} bytes of workspace, {} were handed out",
@@ -222,12 +227,8 @@ Done DeviceContest::run(int contestant, const DeviceCall& call) {
 
 Done DeviceContest::run_sizes(const GemmShape& sizes) {
   if (!kernel_) return failure("request", "there is no candidate");
-  auto ready =
-      kernel_->prepare(problem_, sizes, operands(0, Owner::candidate), 1, timed_beta(problem_));
-  if (!ready) return tl::unexpected<Failure>(failure_of(kCandidate, ready.error()));
-  DeviceCall call;
-  call.ready = std::move(*ready);
-  return run(kCandidate, call);
+  const auto call = candidate_call(sizes, 0, 1, timed_beta(problem_));
+  return call ? run(kCandidate, *call) : tl::unexpected<Failure>(call.error());
 }
 
 Failure DeviceContest::failure_of(int contestant, const Error& error) const {

@@ -71,6 +71,8 @@ class DeviceContest {
   explicit DeviceContest(cuda::Context context) : context_(std::move(context)) {}
   [[nodiscard]] Done map_arena(const OpenRequest& request, int arena_fd);
   [[nodiscard]] Done prepare_baseline(const std::string& name);
+  [[nodiscard]] tl::expected<DeviceCall, Failure> candidate_call(const GemmShape& sizes, int set,
+                                                                 float alpha, float beta);
   [[nodiscard]] CudaOperands operands(int set, Owner owner) const;
   [[nodiscard]] CudaGemm gemm(int set, float alpha, float beta) const;
 
