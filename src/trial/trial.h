@@ -11,6 +11,7 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -27,7 +28,24 @@ struct BaselineTime {
   double ratio_low = 0, ratio = 0, ratio_high = 0;  // t_baseline / t_candidate with its interval
   std::string comparison{};  // faster | slower | same | ambiguous, from the candidate's side
   bool headline = true;      // part of "fastest baseline"
+  double latency_us = 0;     // server mode: median with the host's share; 0 if not measured
+  std::string choice{};      // what the library ran: its algorithm and knobs, where it tells
   friend bool operator==(const BaselineTime&, const BaselineTime&) = default;
+};
+
+// What the assembler says of a candidate's machine code, CUDA only.
+struct CubinNotes {
+  int registers = 0;             // per thread
+  std::int64_t spill_bytes = 0;  // stores and loads
+  bool wgmma_serialized = false;
+  friend bool operator==(const CubinNotes&, const CubinNotes&) = default;
+};
+
+// The state of the device at one moment, as NVML reads it; 0 and empty are "not known".
+struct Conditions {
+  double sm_mhz = 0, watts = 0, celsius = 0;
+  std::string throttle{};  // why it runs slower than it could, in words
+  friend bool operator==(const Conditions&, const Conditions&) = default;
 };
 
 struct Trial {
@@ -37,7 +55,8 @@ struct Trial {
   Outcome outcome = Outcome::illegal;
   std::string rule, detail;  // of the finding, if not ok
   std::string mode = "offline";
-  double time_us = 0;  // median per call; 0 unless timed
+  double time_us = 0;     // median per call; 0 unless timed
+  double latency_us = 0;  // server mode: median with the host's share; 0 if not measured
   double spread = 0;
   double noise = 0;  // of the self pair in the same run
   std::map<std::string, BaselineTime> baselines;
@@ -46,13 +65,15 @@ struct Trial {
   double compile_seconds = 0, total_seconds = 0;
   std::string binary_hash;
   std::string policy;  // who proposed it
-  std::string stage;   // "screen" or "final"
-  std::string run;     // id of the tuning run
+  std::string stage;   // "screen", "final", or "bench" for a winner that was timed again
+  std::string run;     // id of the tuning or bench run
   std::string split;   // "train" or "held-out"
   std::uint64_t seed = 0;
   std::int64_t unix_ms = 0;  // when it ended
   int program_language = 0, device_headers = 0;
-  std::string compiler, libraries, host;  // versions and where
+  std::string compiler, libraries, host;  // versions (driver included) and where
+  std::optional<CubinNotes> cubin;
+  std::optional<Conditions> before, after;  // of the timing
 
   // Content id: the same trial recorded twice, or merged from two databases, is one row.
   [[nodiscard]] std::string id() const;

@@ -44,6 +44,7 @@ constexpr Field<Trial, std::string> kTexts[] = {
 };
 constexpr Field<Trial, double> kNumbers[] = {
     {"time_us", &Trial::time_us},
+    {"latency_us", &Trial::latency_us},
     {"spread", &Trial::spread},
     {"noise", &Trial::noise},
     {"max_abs_error", &Trial::max_abs_error},
@@ -61,15 +62,28 @@ constexpr Field<Trial, std::int64_t> kTimes[] = {{"unix_ms", &Trial::unix_ms}};
 constexpr Field<Trial, bool> kFlags[] = {{"repeatable", &Trial::repeatable}};
 
 constexpr Field<BaselineTime, double> kBaselineNumbers[] = {
-    {"time_us", &BaselineTime::time_us},
-    {"ratio_low", &BaselineTime::ratio_low},
-    {"ratio", &BaselineTime::ratio},
-    {"ratio_high", &BaselineTime::ratio_high},
+    {"time_us", &BaselineTime::time_us},       {"ratio_low", &BaselineTime::ratio_low},
+    {"ratio", &BaselineTime::ratio},           {"ratio_high", &BaselineTime::ratio_high},
+    {"latency_us", &BaselineTime::latency_us},
 };
 constexpr Field<BaselineTime, std::string> kBaselineTexts[] = {
     {"comparison", &BaselineTime::comparison},
+    {"choice", &BaselineTime::choice},
 };
 constexpr Field<BaselineTime, bool> kBaselineFlags[] = {{"headline", &BaselineTime::headline}};
+
+constexpr Field<CubinNotes, int> kCubinIntegers[] = {{"registers", &CubinNotes::registers}};
+constexpr Field<CubinNotes, std::int64_t> kCubinBytes[] = {
+    {"spill_bytes", &CubinNotes::spill_bytes}};
+constexpr Field<CubinNotes, bool> kCubinFlags[] = {
+    {"wgmma_serialized", &CubinNotes::wgmma_serialized}};
+
+constexpr Field<Conditions, double> kConditionNumbers[] = {
+    {"sm_mhz", &Conditions::sm_mhz},
+    {"watts", &Conditions::watts},
+    {"celsius", &Conditions::celsius},
+};
+constexpr Field<Conditions, std::string> kConditionTexts[] = {{"throttle", &Conditions::throttle}};
 
 template <class T>
 ordered_json to_value(const T& value) {
@@ -178,6 +192,43 @@ Status read_baselines(const json& object, Trial& trial) {
   return {};
 }
 
+// Parts that not every trial has: an absent one is no key, so lines of a CPU stay as they were.
+ordered_json part_json(const CubinNotes& notes) {
+  ordered_json part;
+  write_fields(part, notes, kCubinIntegers);
+  write_fields(part, notes, kCubinBytes);
+  write_fields(part, notes, kCubinFlags);
+  return part;
+}
+ordered_json part_json(const Conditions& conditions) {
+  ordered_json part;
+  write_fields(part, conditions, kConditionNumbers);
+  write_fields(part, conditions, kConditionTexts);
+  return part;
+}
+
+Status read_part(const json& value, CubinNotes& notes, const std::string& where) {
+  if (auto s = read_fields(value, notes, kCubinIntegers, where); !s) return s;
+  if (auto s = read_fields(value, notes, kCubinBytes, where); !s) return s;
+  return read_fields(value, notes, kCubinFlags, where);
+}
+Status read_part(const json& value, Conditions& conditions, const std::string& where) {
+  if (auto s = read_fields(value, conditions, kConditionNumbers, where); !s) return s;
+  return read_fields(value, conditions, kConditionTexts, where);
+}
+
+template <class Part>
+void write_part(ordered_json& object, const char* key, const std::optional<Part>& part) {
+  if (part) object[key] = part_json(*part);
+}
+template <class Part>
+Status read_optional(const json& object, const char* key, std::optional<Part>& part) {
+  const auto found = object.find(key);
+  if (found == object.end()) return {};
+  if (!found->is_object()) return bad_field("trial", key, *found, "an object");
+  return read_part(*found, part.emplace(), fmt::format("trial: {}", key));
+}
+
 Status read_header(const json& object) {
   const auto found = object.find("schema_version");
   if (found == object.end()) {
@@ -215,6 +266,9 @@ std::string to_json(const Trial& trial) {
     write_fields(entry, baseline, kBaselineTexts);
     write_fields(entry, baseline, kBaselineFlags);
   }
+  write_part(object, "cubin", trial.cubin);
+  write_part(object, "before", trial.before);
+  write_part(object, "after", trial.after);
   return object.dump(-1, ' ', false, json::error_handler_t::replace);
 }
 
@@ -241,6 +295,9 @@ Result<Trial> trial_from_json(std::string_view line) {
   if (auto s = read_fields(object, trial, kSeeds, "trial"); !s) return tl::unexpected(s.error());
   if (auto s = read_fields(object, trial, kTimes, "trial"); !s) return tl::unexpected(s.error());
   if (auto s = read_baselines(object, trial); !s) return tl::unexpected(s.error());
+  if (auto s = read_optional(object, "cubin", trial.cubin); !s) return tl::unexpected(s.error());
+  if (auto s = read_optional(object, "before", trial.before); !s) return tl::unexpected(s.error());
+  if (auto s = read_optional(object, "after", trial.after); !s) return tl::unexpected(s.error());
   return trial;
 }
 

@@ -49,9 +49,9 @@ Trial some_trial(Rng& rng) {
                      &Trial::split, &Trial::compiler, &Trial::libraries, &Trial::host}) {
     trial.*field = some_text(rng);
   }
-  for (auto field : {&Trial::time_us, &Trial::spread, &Trial::noise, &Trial::max_abs_error,
-                     &Trial::max_bound_ratio, &Trial::norm_ratio, &Trial::compile_seconds,
-                     &Trial::total_seconds}) {
+  for (auto field : {&Trial::time_us, &Trial::latency_us, &Trial::spread, &Trial::noise,
+                     &Trial::max_abs_error, &Trial::max_bound_ratio, &Trial::norm_ratio,
+                     &Trial::compile_seconds, &Trial::total_seconds}) {
     trial.*field = some_number(rng);
   }
   trial.outcome = static_cast<Outcome>(rng.below(kOutcomeNames.size()));
@@ -67,7 +67,17 @@ Trial some_trial(Rng& rng) {
                 .ratio = some_number(rng),
                 .ratio_high = some_number(rng),
                 .comparison = some_text(rng),
-                .headline = rng.below(2) == 0};
+                .headline = rng.below(2) == 0,
+                .latency_us = some_number(rng),
+                .choice = some_text(rng)};
+  }
+  if (rng.below(2) == 0) {
+    trial.cubin = {static_cast<int>(rng()), static_cast<std::int64_t>(rng.next64()),
+                   rng.below(2) == 0};
+  }
+  for (auto moment : {&Trial::before, &Trial::after}) {
+    if (rng.below(2) == 0) continue;
+    trial.*moment = {some_number(rng), some_number(rng), some_number(rng), some_text(rng)};
   }
   return trial;
 }

@@ -71,6 +71,9 @@ TEST(trial_id, ignores_comments_on_the_attempt) {
   trial.policy = "evolve";
   trial.split = "train";
   trial.libraries = "oneDNN 3.0";
+  trial.latency_us = 20;
+  trial.cubin = {.registers = 168};
+  trial.before = {.sm_mhz = 1980};
   EXPECT_EQ(trial.id(), sample().id());
 }
 
