@@ -4,7 +4,8 @@
 // Reference: f64 accumulation of the half inputs, one rounding. Rules, by the name a verdict
 // carries: exact-01, exact-signs, exact-split-k, bound (normal, uniform, cancelling, large, tiny),
 // norm, poison (NaN and a plausible pattern), guards, inputs-unchanged, other-sets, fresh-data,
-// fresh-address, workspace, bait, ragged, alpha-beta, timed-outputs, replay. Next: proof.cc.
+// fresh-address, workspace, bait, ragged, alpha-beta, timed-outputs, replay. `verifier` is a fault
+// of the checker itself, outcome noisy. Next: proof.cc.
 #pragma once
 
 #include "base/outcome.h"

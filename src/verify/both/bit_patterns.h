@@ -51,10 +51,10 @@ constexpr unsigned long long mixed(unsigned long long x) {
 // A digest is the sum of such pairs over all words: the same in whatever order they are added.
 struct Digest {
   unsigned long long low = 0, high = 0;
-  friend constexpr bool operator==(const Digest& a, const Digest& b) {
-    return a.low == b.low && a.high == b.high;
-  }
 };
+constexpr bool operator==(const Digest& a, const Digest& b) {
+  return a.low == b.low && a.high == b.high;
+}
 constexpr Digest digest_of(unsigned long long word, unsigned long long index) {
   const unsigned long long low = mixed(word ^ mixed(index + 0x9e3779b97f4a7c15ULL));
   return {low, mixed(low + word + (index << 1 | 1))};

@@ -6,7 +6,7 @@
 
 namespace tilewright {
 
-inline constexpr long long kDrawTable = 65536;
+enum : long long { kDrawTable = 65536 };  // no variable: it would be one of the GPU module
 
 // How one operand is drawn, by tables of the element type's bits.
 struct Drawing {
