@@ -118,8 +118,8 @@ void DeviceGuards::paint(KernelBench& bench) {
   for (const Block& block : blocks_) launch(bench, block, nullptr);
 }
 
-std::optional<DeviceGuards::Finding> DeviceGuards::broken(KernelBench& bench,
-                                                          const std::vector<int>& sets) {
+std::optional<DeviceGuards::Breach> DeviceGuards::broken(KernelBench& bench,
+                                                         const std::vector<int>& sets) {
   prepare(bench);
   std::vector<int> chosen = {-1};
   chosen.insert(chosen.end(), sets.begin(), sets.end());
@@ -139,7 +139,7 @@ std::optional<DeviceGuards::Finding> DeviceGuards::broken(KernelBench& bench,
   std::size_t at = 0;
   for (const int set : chosen) {
     for (const GuardPlace& place : blocks_[static_cast<std::size_t>(set + 1)].places) {
-      if (auto text = broken_text(place, found[at++])) return Finding{set, *std::move(text)};
+      if (auto text = broken_text(place, found[at++])) return Breach{set, *std::move(text)};
     }
   }
   return std::nullopt;

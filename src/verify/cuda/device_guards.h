@@ -32,13 +32,13 @@ class DeviceGuards {
   explicit DeviceGuards(const DeviceArena& arena) : arena_(arena) {}
   // All of them.
   void paint(KernelBench& bench);
-  // Starts checking those of the workspace and of some sets; read() waits and says what is broken
-  // first, with the set (or -1).
-  struct Finding {
+  // Checks those of the workspace and of some sets, and says what is broken first: of which set (-1
+  // for the workspace).
+  struct Breach {
     int set = -1;
     std::string text;
   };
-  [[nodiscard]] std::optional<Finding> broken(KernelBench& bench, const std::vector<int>& sets);
+  [[nodiscard]] std::optional<Breach> broken(KernelBench& bench, const std::vector<int>& sets);
 
  private:
   struct Block {  // of one set

@@ -51,8 +51,9 @@ __device__ inline long long index_in(const DeviceView& m, long long batch, long 
                                      long long col) {
   return batch * m.batch_stride + row * m.stride + col;
 }
-// Of element i as packed.
+// Of element i as packed. Without gaps that is i, and saves divisions of 64 bits.
 __device__ inline long long packed_index_in(const DeviceView& m, long long i) {
+  if (m.stride == m.cols && m.batch_stride == m.rows * m.cols) return i;
   const long long row = i / m.cols;
   return index_in(m, row / m.rows, row % m.rows, i % m.cols);
 }
