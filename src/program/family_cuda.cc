@@ -12,7 +12,9 @@ namespace {
 
 using Reason = std::optional<std::string>;
 constexpr std::int64_t kLargest = std::int64_t{1} << 31;  // kernels count in 32 bits
-constexpr std::int64_t kSmallestSlice = 64;               // of K, or splitting is all overhead
+// CTAs for each multiprocessor beyond which K is not split; it also bounds the partial sums.
+constexpr double kMostSplitCtas = 8;
+constexpr std::int64_t kSmallestSlice = 64;  // of K, or splitting is all overhead
 
 }  // namespace
 
@@ -104,6 +106,24 @@ std::vector<Rule> common_rules(std::string_view feature) {
          }
          return reason;
        }});
+  rules.push_back({"split-ctas",
+                   {"tile_m", "tile_n", "split_k"},
+                   [](const Choices& c, const Problem& p, const Device& d) {
+                     Reason reason;
+                     const std::int64_t split = c.number("split_k");
+                     const double tiles = static_cast<double>(tiles_of(p.m, c.number("tile_m"))) *
+                                          static_cast<double>(tiles_of(p.n, c.number("tile_n"))) *
+                                          static_cast<double>(p.batch);
+                     if (split > 1 && tiles * static_cast<double>(split) >
+                                          kMostSplitCtas * d.cuda.multiprocessors) {
+                       reason = fmt::format(
+                           "{} makes {:.0f} CTAs of {:.0f} tiles: {} multiprocessors are busy "
+                           "without it",
+                           said(c, "split_k"), tiles * static_cast<double>(split), tiles,
+                           d.cuda.multiprocessors);
+                     }
+                     return reason;
+                   }});
   rules.push_back({"cluster-split",
                    {"split_k", "reduce"},
                    [](const Choices& c, const Problem&, const Device& d) {

@@ -32,76 +32,64 @@ void fail_trial(Trial& trial, const Finding& finding) {
   trial.detail = finding.detail;
 }
 
-// What the largest program of this problem asks for, more or less: both operands widened and a
-// whole C of partial sums for each thread. Reserving costs nothing until it is used.
-std::int64_t generous_workspace(const Problem& problem, const Device& device) {
-  constexpr double kMost = 4e9;
-  const auto size = [](std::int64_t a, std::int64_t b) {
-    return static_cast<double>(a + 256) * static_cast<double>(b + 256) * sizeof(float);
-  };
-  const double per_thread =
-      size(problem.m, problem.k) + size(problem.n, problem.k) + size(problem.m, problem.n);
-  return static_cast<std::int64_t>(std::min(kMost, device.cores * per_thread));
-}
-
 }  // namespace
 
-EvaluationPlan screening_plan(Mode mode, const std::string& reference) {
+EvaluationPlan screening_plan(const Device& device, Mode mode, const std::string& reference) {
   EvaluationPlan plan;
   plan.stage = "screen";
   plan.quick_proof = true;
-  plan.measure.mode = mode;
+  plan.measure = options_for(device, mode);
   plan.measure.rounds = 3;
-  plan.measure.burst_seconds = 0.006;
+  plan.measure.burst_seconds = device.kind == DeviceKind::cuda ? 0.003 : 0.006;
   plan.measure.self_pair = false;
   if (!reference.empty()) plan.baselines = {reference};
   return plan;
 }
 
-EvaluationPlan final_plan(Mode mode, const std::vector<std::string>& baselines) {
+EvaluationPlan final_plan(const Device& device, Mode mode,
+                          const std::vector<std::string>& baselines) {
   EvaluationPlan plan;
-  plan.measure.mode = mode;
-  plan.measure.rounds = 9;
-  plan.measure.burst_seconds = 0.008;
+  plan.measure = options_for(device, mode);
+  if (device.kind == DeviceKind::cpu) {
+    plan.measure.rounds = 9;
+    plan.measure.burst_seconds = 0.008;
+  }
   plan.baselines = baselines;
   return plan;
 }
 
-Workbench::Workbench(const Problem& problem, const Device& device, Worker& worker, QuietGate& gate,
+Workbench::Workbench(const Problem& problem, const Device& device, Rig& rig, QuietGate& gate,
                      Mode mode, std::uint64_t seed)
-    : problem_(problem), device_(device), worker_(worker), gate_(gate), mode_(mode), seed_(seed) {}
+    : problem_(problem), device_(device), rig_(rig), gate_(gate), mode_(mode), seed_(seed) {}
 
 Result<std::unique_ptr<Workbench>> Workbench::create(const Problem& problem, const Device& device,
-                                                     Worker& worker, QuietGate& gate, Mode mode,
+                                                     Rig& rig, QuietGate& gate, Mode mode,
                                                      std::uint64_t seed) {
-  std::unique_ptr<Workbench> bench(new Workbench(problem, device, worker, gate, mode, seed));
+  std::unique_ptr<Workbench> bench(new Workbench(problem, device, rig, gate, mode, seed));
   if (Status status = bench->prepare(); !status) return tl::unexpected(status.error());
   return bench;
 }
 
-// Makes the first `bytes` of the workspace the candidate's, in a new arena if they do not fit.
-Status Workbench::reserve_workspace(std::int64_t bytes) {
-  if (arena_ && arena_->layout().workspace_bytes >= bytes) {
-    arena_->use_workspace(bytes);
-    return {};
-  }
-  Result<Arena> arena = Arena::create(problem_, sets_for(problem_, device_, mode_),
-                                      std::max(bytes, generous_workspace(problem_, device_)));
-  if (!arena) return tl::unexpected(arena.error());
-  verifier_.reset();
-  arena_ = std::make_unique<Arena>(*std::move(arena));
-  arena_->use_workspace(bytes);
-  VerifyOptions options;
-  options.seed = seed_;
-  verifier_ = std::make_unique<HostVerifier>(*arena_, options);
-  return {};
+// A session with those of the libraries that start; the others are explained and dropped.
+Result<Opened> Workbench::open_libraries(std::vector<std::string>& present) {
+  Result<Opened> opened = stand_->open(nullptr, present);
+  if (opened) return opened;
+  // A library that looked fine may still refuse to start: go on with those that do.
+  std::erase_if(present, [&](const std::string& name) {
+    const Result<Opened> alone = stand_->open(nullptr, {name});
+    if (!alone) remarks_.push_back(fmt::format("{}: {}", name, alone.error().message));
+    return !alone;
+  });
+  return stand_->open(nullptr, present);
 }
 
 // Opens the operands, proves each baseline and takes a quick look at which one is fastest.
 Status Workbench::prepare() {
-  if (Status status = reserve_workspace(0); !status) return status;
+  Result<std::unique_ptr<Stand>> stand = rig_.stand(problem_, mode_, seed_);
+  if (!stand) return tl::unexpected(stand.error());
+  stand_ = *std::move(stand);
   std::vector<std::string> present;
-  for (const BaselineInfo& info : baselines_for(problem_, device_)) {
+  for (const BaselineInfo& info : rig_.baselines(problem_)) {
     if (!info.available) {
       remarks_.push_back(fmt::format("{}: {}", info.name, info.why_not));
       continue;
@@ -115,26 +103,20 @@ Status Workbench::prepare() {
       }
     }
   }
-  if (present.empty()) present.emplace_back("reference");
-
-  Result<Opened> opened = worker_.open(*arena_, nullptr, present);
-  if (!opened) {
-    // A library that looked fine may still refuse to start: go on with those that do.
-    std::erase_if(present, [&](const std::string& name) {
-      const Result<Opened> alone = worker_.open(*arena_, nullptr, {name});
-      if (!alone) remarks_.push_back(fmt::format("{}: {}", name, alone.error().message));
-      return !alone;
-    });
-    opened = worker_.open(*arena_, nullptr, present);
+  if (present.empty()) {
+    if (device_.kind == DeviceKind::cuda) return {};  // nothing to compare with: times stand alone
+    present.emplace_back("reference");
   }
+  Result<Opened> opened = open_libraries(present);
   if (!opened) return tl::unexpected(opened.error());
   if (!opened->session) {
     return fail(ErrorCode::environment, fmt::format("the baselines could not be started: {}: {}",
                                                     opened->finding.rule, opened->finding.detail));
   }
   Session& session = *opened->session;
+  Verifier& verifier = stand_->verifier();
   for (const std::string& name : present) {
-    const Verdict verdict = verifier_->prove_baseline(session, name);
+    const Verdict verdict = verifier.prove_baseline(session, name);
     if (verdict.finding.ok()) {
       baselines_.push_back(name);
     } else {
@@ -145,7 +127,7 @@ Status Workbench::prepare() {
   std::ranges::stable_partition(baselines_,
                                 [&](const std::string& name) { return !beside_.contains(name); });
 
-  verifier_->arm();
+  verifier.arm();
   if (!session.reprepare().ok()) return {};
   std::vector<Burst> plan;
   for (int round = 0; round < 3; ++round) {
@@ -156,7 +138,7 @@ Status Workbench::prepare() {
       plan.push_back(burst);
     }
   }
-  const QuietGate::Quiet quiet(gate_);
+  const auto quiet = quiet_while_timing();
   const TimingReply reply = session.time(plan);
   double best = 0;
   for (const Sample& sample : reply.samples) {
@@ -167,6 +149,14 @@ Status Workbench::prepare() {
     }
   }
   return {};
+}
+
+// Replayed graphs are timed by the device, which compilers do not disturb; whatever has the host in
+// it is timed without them.
+std::unique_ptr<QuietGate::Quiet> Workbench::quiet_while_timing() {
+  const bool by_device =
+      device_.kind == DeviceKind::cuda && mode_ != Mode::wall && mode_ != Mode::server;
+  return by_device ? nullptr : std::make_unique<QuietGate::Quiet>(gate_);
 }
 
 Result<Trial> Workbench::evaluate(const CompileResult& built, const EvaluationPlan& plan) {
@@ -192,18 +182,14 @@ Result<Trial> Workbench::evaluate(const CompileResult& built, const EvaluationPl
   }
   trial.binary_hash = built.binary->hash;
   trial.compile_seconds = built.binary->compile_seconds;
+  trial.compiler = built.binary->compiler;
 
-  const Result<std::int64_t> workspace = workspace_bytes(built.binary->launch, problem_);
-  if (!workspace) {
-    fail_trial(trial, {Outcome::launch_error, "workspace", workspace.error().message});
-    return finish();
-  }
-  if (Status status = reserve_workspace(*workspace); !status) {
+  if (Status status = stand_->use(&built.binary->launch); !status) {
     fail_trial(trial, {Outcome::launch_error, "workspace", status.error().message});
     return finish();
   }
-  Result<Opened> opened = worker_.open(*arena_, &*built.binary,
-                                       plan.time ? plan.baselines : std::vector<std::string>{});
+  Result<Opened> opened =
+      stand_->open(&*built.binary, plan.time ? plan.baselines : std::vector<std::string>{});
   if (!opened) return tl::unexpected(opened.error());
   if (!opened->session) {
     fail_trial(trial, opened->finding);
@@ -213,7 +199,7 @@ Result<Trial> Workbench::evaluate(const CompileResult& built, const EvaluationPl
   // A kernel whose sizes are run-time arguments claims its ragged neighbours too.
   const Launch& launch = built.binary->launch;
   const bool ragged = !launch.m && !launch.n && !launch.k;
-  const Verdict verdict = verifier_->prove(session, plan.quick_proof, ragged);
+  const Verdict verdict = stand_->verifier().prove(session, plan.quick_proof, ragged);
   trial.max_abs_error = verdict.max_abs_error;
   trial.max_bound_ratio = verdict.max_bound_ratio;
   trial.norm_ratio = verdict.norm_ratio;
@@ -224,26 +210,27 @@ Result<Trial> Workbench::evaluate(const CompileResult& built, const EvaluationPl
 }
 
 void Workbench::time_candidate(Session& session, const EvaluationPlan& plan, Trial& trial) {
-  verifier_->arm();
+  Verifier& verifier = stand_->verifier();
+  verifier.arm();
   if (const Finding finding = session.reprepare(); !finding.ok()) {
     fail_trial(trial, finding);
     return;
   }
   Timing timing;
   {
-    const QuietGate::Quiet quiet(gate_);
+    const auto quiet = quiet_while_timing();
     MeasureOptions options = plan.measure;
     options.seed = seed_;
     TimedChecks checks;
-    checks.before_round = [&] { verifier_->refresh(); };
-    checks.after_round = [&](const std::vector<int>& sets) { return verifier_->check_timed(sets); };
-    timing = measure(session, arena_->layout().sets, plan.baselines, options, checks);
+    checks.before_round = [&] { verifier.refresh(); };
+    checks.after_round = [&](const std::vector<int>& sets) { return verifier.check_timed(sets); };
+    timing = measure(session, stand_->sets(), plan.baselines, options, checks);
   }
   if (!timing.finding.ok()) {
     fail_trial(trial, timing.finding);
     return;
   }
-  if (const Finding finding = verifier_->replay(session); !finding.ok()) {
+  if (const Finding finding = verifier.replay(session); !finding.ok()) {
     fail_trial(trial, finding);
     return;
   }

@@ -5,11 +5,9 @@
 
 #include "base/error.h"
 #include "compile/compile.h"
-#include "execute/session.h"
-#include "measure/measure.h"
 #include "trial/trial.h"
 #include "tune/quiet_gate.h"
-#include "verify/verify.h"
+#include "tune/rig.h"
 
 #include <memory>
 #include <set>
@@ -26,17 +24,19 @@ struct EvaluationPlan {
   std::vector<std::string> baselines;  // names to time in pairs
   bool time = true;                    // false: prove only
 };
-[[nodiscard]] EvaluationPlan screening_plan(Mode mode, const std::string& reference);
-[[nodiscard]] EvaluationPlan final_plan(Mode mode, const std::vector<std::string>& baselines);
+[[nodiscard]] EvaluationPlan screening_plan(const Device& device, Mode mode,
+                                            const std::string& reference);
+[[nodiscard]] EvaluationPlan final_plan(const Device& device, Mode mode,
+                                        const std::vector<std::string>& baselines);
 
 // The bench of one problem: its operands, references and baselines.
 class Workbench {
  public:
   // An Error if the operands do not fit or the runner does not start.
   [[nodiscard]] static Result<std::unique_ptr<Workbench>> create(const Problem& problem,
-                                                                 const Device& device,
-                                                                 Worker& worker, QuietGate& gate,
-                                                                 Mode mode, std::uint64_t seed);
+                                                                 const Device& device, Rig& rig,
+                                                                 QuietGate& gate, Mode mode,
+                                                                 std::uint64_t seed);
 
   // Never fails: what goes wrong with the candidate is the trial's outcome. An Error means that the
   // runner itself failed.
@@ -51,20 +51,20 @@ class Workbench {
   [[nodiscard]] const std::string& libraries() const { return libraries_; }
 
  private:
-  Workbench(const Problem& problem, const Device& device, Worker& worker, QuietGate& gate,
-            Mode mode, std::uint64_t seed);
+  Workbench(const Problem& problem, const Device& device, Rig& rig, QuietGate& gate, Mode mode,
+            std::uint64_t seed);
   Status prepare();
-  Status reserve_workspace(std::int64_t bytes);
+  Result<Opened> open_libraries(std::vector<std::string>& present);
+  [[nodiscard]] std::unique_ptr<QuietGate::Quiet> quiet_while_timing();
   void time_candidate(Session& session, const EvaluationPlan& plan, Trial& trial);
 
   Problem problem_;
   Device device_;
-  Worker& worker_;
+  Rig& rig_;
   QuietGate& gate_;
   Mode mode_;
   std::uint64_t seed_;
-  std::unique_ptr<Arena> arena_;
-  std::unique_ptr<Verifier> verifier_;
+  std::unique_ptr<Stand> stand_;
   std::vector<std::string> baselines_, remarks_;
   std::set<std::string> beside_;  // baselines that are shown but are no part of "fastest"
   std::string reference_, libraries_;

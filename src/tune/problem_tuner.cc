@@ -19,8 +19,16 @@ namespace {
 using Clock = std::chrono::steady_clock;
 using Seconds = std::chrono::duration<double>;
 
-constexpr int kCompileWorkers = 2;
-constexpr std::size_t kAhead = 3;  // programs compiling or compiled, waiting for their turn
+// Processes that compile ahead. On a CPU they and the kernels share the cores; beside a GPU a few
+// cores are left to this process and the runner.
+int compile_workers(const Device& device) {
+  return device.kind == DeviceKind::cpu ? 2 : std::clamp(device.cores - 2, 2, 14);
+}
+// Programs compiling or compiled, waiting for their turn.
+std::size_t compile_ahead(const Device& device) {
+  return device.kind == DeviceKind::cpu ? 3 : 2 * static_cast<std::size_t>(compile_workers(device));
+}
+
 constexpr std::size_t kFinalists = 3;
 constexpr int kDefaultTrials = 64;        // when no budget is given
 constexpr double kFinalsShare = 0.4;      // of a problem's time, at most
@@ -35,7 +43,7 @@ class ProblemTuner {
 
   Result<TuneResult> run() {
     Result<std::unique_ptr<Workbench>> workbench =
-        Workbench::create(result_.problem, bench_.device, bench_.worker, bench_.gate,
+        Workbench::create(result_.problem, bench_.device, bench_.rig, bench_.gate,
                           bench_.options.mode, bench_.options.seed);
     if (!workbench) return tl::unexpected(workbench.error());
     workbench_ = *std::move(workbench);
@@ -110,13 +118,15 @@ class ProblemTuner {
   }
 
   Status screen() {
-    const EvaluationPlan plan = screening_plan(bench_.options.mode, workbench_->reference());
+    const EvaluationPlan plan =
+        screening_plan(bench_.device, bench_.options.mode, workbench_->reference());
     CompileQueue queue(bench_.compiler, bench_.gate, result_.problem, bench_.device,
-                       kCompileWorkers);
+                       compile_workers(bench_.device));
+    const std::size_t ahead = compile_ahead(bench_.device);
     bool dry = false;  // the policy has nothing more to say
     while (!stopped() && trials_left() > 0 && time_left_for_search()) {
       const auto room = static_cast<std::size_t>(
-          std::min<std::int64_t>(trials_left(), static_cast<std::int64_t>(kAhead)));
+          std::min<std::int64_t>(trials_left(), static_cast<std::int64_t>(ahead)));
       while (!dry && queue.in_flight() < room) {
         std::vector<Program> proposed = policy_->propose(1);
         dry = proposed.empty();
@@ -151,7 +161,7 @@ class ProblemTuner {
   Status finals() {
     std::ranges::stable_sort(
         screened_, [](const Trial& a, const Trial& b) { return fitness(a) > fitness(b); });
-    const EvaluationPlan plan = final_plan(bench_.options.mode, final_baselines());
+    const EvaluationPlan plan = final_plan(bench_.device, bench_.options.mode, final_baselines());
     std::size_t admitted = 0;
     for (const Trial& candidate : screened_) {
       if (admitted == kFinalists) break;
@@ -211,7 +221,6 @@ class ProblemTuner {
     trial.program = program;
     trial.policy = std::string(policy_->name());
     trial.run = bench_.options.run;
-    trial.compiler = bench_.compiler.version();
     trial.host = bench_.host;
     if (trial.stage == "screen") ++result_.trials;
     const Result<bool> inserted = bench_.database.insert(trial);

@@ -14,7 +14,7 @@ namespace tilewright {
 // What all problems of a run share.
 struct Bench {
   Compiler& compiler;
-  Worker& worker;
+  Rig& rig;
   QuietGate& gate;
   Database& database;
   const Device& device;

@@ -62,13 +62,12 @@ Result<std::vector<TuneResult>> tune(const std::vector<Problem>& problems, const
   compile_options.warn = options.log;
   Result<Compiler> compiler = Compiler::create(compile_options);
   if (!compiler) return tl::unexpected(compiler.error());
-  WorkerOptions worker_options;
-  worker_options.runner = options.runner;
-  Result<Worker> worker = Worker::start(worker_options, device);
-  if (!worker) return tl::unexpected(worker.error());
+  Result<std::unique_ptr<Rig>> rig =
+      Rig::create(device, *compiler, {.runner = options.runner, .log = options.log});
+  if (!rig) return tl::unexpected(rig.error());
 
   QuietGate gate;
-  Bench shared{*compiler, *worker, gate, database, device, options, host_id()};
+  Bench shared{*compiler, **rig, gate, database, device, options, host_id()};
   const Clock::time_point start = Clock::now();
   const auto remaining = [&]() -> std::optional<std::chrono::duration<double>> {
     if (!options.budget.time) return std::nullopt;

@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: Apache-2.0
+// The rig of a GPU: operands in device memory of this process, tilewright-cuda-runner, proofs on
+// the device. What a candidate breaks is the runner's context; this process and its operands stay
+// whole.
+#include "tune/rig.h"
+
+#include "baseline/cuda/cuda_baseline.h"
+#include "device/cuda/telemetry.h"
+#include "execute/cuda/cuda_worker.h"
+#include "launch/cuda/call.h"
+#include "verify/cuda/cuda_verifier.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <optional>
+
+namespace tilewright {
+namespace {
+
+// Programs split K only where tiles are few, so partial sums are bounded (program/family_cuda.cc).
+constexpr std::int64_t kUsualWorkspace = std::int64_t{64} << 20;
+
+struct Shop {
+  Device device;
+  Compiler& compiler;
+  cuda::Context context;
+  CudaWorker worker;
+  std::optional<cuda::Telemetry> telemetry;
+};
+
+class CudaStand final : public Stand {
+ public:
+  CudaStand(const Problem& problem, Shop& shop, Mode mode, std::uint64_t seed)
+      : problem_(problem), shop_(shop), mode_(mode), seed_(seed) {}
+
+  Status use(const Launch* launch) override {
+    std::int64_t bytes = 0, zeroed = 0;
+    if (launch != nullptr) {
+      const int sms = shop_.device.cuda.multiprocessors;
+      const std::int64_t slots = slots_bound(*launch, problem_, shop_.device.cuda);
+      const Result<std::int64_t> asked = workspace_bytes(*launch, problem_, sms, slots);
+      if (!asked) return tl::unexpected(asked.error());
+      const Result<std::int64_t> front = zeroed_bytes(*launch, problem_, sms, slots);
+      if (!front) return tl::unexpected(front.error());
+      bytes = *asked;
+      zeroed = *front;
+    }
+    if (!arena_ || arena_->layout().workspace_bytes < bytes) {
+      if (Status made = make_arena(std::max(bytes, kUsualWorkspace)); !made) return made;
+    }
+    arena_->use_workspace(bytes, zeroed);
+    return {};
+  }
+
+  Result<Opened> open(const Binary* candidate, const std::vector<std::string>& names) override {
+    return shop_.worker.open(*arena_, candidate, names);
+  }
+  Verifier& verifier() override { return *verifier_; }
+  int sets() const override { return arena_->layout().sets; }
+
+ private:
+  Status make_arena(std::int64_t workspace) {
+    verifier_.reset();
+    arena_.reset();
+    Result<DeviceArena> arena = DeviceArena::create(
+        shop_.context, problem_, sets_for(problem_, shop_.device, mode_), workspace);
+    if (!arena) return tl::unexpected(arena.error());
+    arena_ = std::make_unique<DeviceArena>(*std::move(arena));
+    arena_->use_workspace(0, 0);
+    auto verifier = CudaVerifier::create(*arena_, shop_.device, shop_.compiler, {.seed = seed_});
+    if (!verifier) return tl::unexpected(verifier.error());
+    verifier_ = *std::move(verifier);
+    // The libraries are prepared on these operands when a session opens: they must hold numbers.
+    verifier_->arm();
+    return shop_.context.synchronize();
+  }
+
+  Problem problem_;
+  Shop& shop_;
+  Mode mode_;
+  std::uint64_t seed_;
+  std::unique_ptr<DeviceArena> arena_;
+  std::unique_ptr<CudaVerifier> verifier_;
+};
+
+class CudaRig final : public Rig {
+ public:
+  explicit CudaRig(std::unique_ptr<Shop> shop) : shop_(std::move(shop)) {}
+
+  Result<std::unique_ptr<Stand>> stand(const Problem& problem, Mode mode,
+                                       std::uint64_t seed) override {
+    auto made = std::make_unique<CudaStand>(problem, *shop_, mode, seed);
+    if (Status status = made->use(nullptr); !status) return tl::unexpected(status.error());
+    return made;
+  }
+  std::vector<BaselineInfo> baselines(const Problem& problem) const override {
+    return cuda_baselines_for(problem, shop_->device);
+  }
+  std::map<std::string, std::string> conditions() const override {
+    if (!shop_->telemetry) return {};
+    const cuda::Reading now = shop_->telemetry->read();
+    return {{"sm_mhz", fmt::format("{}", now.sm_megahertz)},
+            {"memory_mhz", fmt::format("{}", now.memory_megahertz)},
+            {"watts", fmt::format("{:.0f}", now.watts)},
+            {"celsius", fmt::format("{}", now.celsius)},
+            {"throttle", cuda::throttle_text(now.throttle)}};
+  }
+
+ private:
+  std::unique_ptr<Shop> shop_;  // stands and libraries refer into it, so it does not move
+};
+
+}  // namespace
+
+Result<std::unique_ptr<Rig>> make_cuda_rig(const Device& device, Compiler& compiler,
+                                           const RigOptions& options) {
+  Result<cuda::Context> context = cuda::Context::open(device.cuda.ordinal);
+  if (!context) return tl::unexpected(context.error());
+  WorkerOptions worker_options;
+  worker_options.runner = options.runner;
+  Result<CudaWorker> worker = CudaWorker::start(worker_options, device);
+  if (!worker) return tl::unexpected(worker.error());
+  auto shop = std::unique_ptr<Shop>(
+      new Shop{device, compiler, *std::move(context), *std::move(worker), std::nullopt});
+  if (Result<cuda::Telemetry> telemetry = cuda::Telemetry::open(shop->context)) {
+    shop->telemetry = *std::move(telemetry);
+  } else if (options.log) {
+    options.log(fmt::format("clocks and power are not recorded: {}", telemetry.error().message));
+  }
+  return std::make_unique<CudaRig>(std::move(shop));
+}
+
+}  // namespace tilewright
