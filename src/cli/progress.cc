@@ -46,6 +46,11 @@ ProgressLine::~ProgressLine() {
 }
 
 void ProgressLine::clear() {
+  const std::scoped_lock lock(mutex_);
+  wipe();
+}
+
+void ProgressLine::wipe() {
   if (drawn_) fmt::print(stderr, "\r\x1b[K");
   drawn_ = false;
 }
@@ -54,7 +59,7 @@ void ProgressLine::remark(const std::string& line) {
   const std::scoped_lock lock(mutex_);
   if (quiet_ || std::ranges::find(remarks_, line) != remarks_.end()) return;
   remarks_.push_back(line);
-  clear();
+  wipe();
   fmt::print(stderr, "{}\n", line);
 }
 
@@ -62,7 +67,7 @@ void ProgressLine::show(const Progress& progress) {
   const std::scoped_lock lock(mutex_);
   if (quiet_) return;
   if (verbose_) {
-    clear();
+    wipe();
     fmt::print(stderr, "{}\n", progress.last);
   }
   const double total = progress.elapsed_seconds + std::max(progress.remaining_seconds, 0.0);
@@ -76,7 +81,7 @@ void ProgressLine::show(const Progress& progress) {
   const std::string line = bar(done) + left + summary(progress);
   const auto now = std::chrono::steady_clock::now();
   if (terminal_) {
-    clear();
+    wipe();
     fmt::print(stderr, "{}", line.substr(0, columns() - 1));
     drawn_ = true;
     return;

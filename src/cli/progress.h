@@ -20,9 +20,10 @@ class ProgressLine {
 
   void show(const Progress& progress);
   void remark(const std::string& line);  // a line of its own, once per text
+  void clear();                          // leaves no half-drawn line behind
 
  private:
-  void clear();
+  void wipe();
   std::mutex mutex_;  // compile workers warn from threads of their own
   bool quiet_, verbose_, terminal_;
   bool drawn_ = false;

@@ -2,6 +2,8 @@
 // tilewright tune: the whole loop from the command line.
 #include "cli/command.h"
 #include "cli/duration.h"
+#include "cli/interrupt.h"
+#include "cli/problem_flags.h"
 #include "cli/progress.h"
 #include "cli/self_check.h"
 
@@ -13,32 +15,17 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <atomic>
-#include <csignal>
 #include <memory>
 
 namespace tilewright {
 namespace {
 
 struct TuneFlags {
-  std::vector<std::string> problems;
+  ProblemFlags problems;
   std::string budget, mode = "offline", run, format = "human", summary_file;
   std::vector<std::string> baselines;
-  bool fresh = false, strict = false, require = false;
+  bool fresh = false, require = false;
 };
-
-// Set by SIGINT and SIGTERM; the loop looks at it between steps.
-std::atomic<bool> stop_requested = false;
-extern "C" void request_stop(int) {
-  stop_requested.store(true);
-}
-
-void catch_signals() {
-  struct sigaction action{};
-  action.sa_handler = request_stop;
-  sigaction(SIGINT, &action, nullptr);
-  sigaction(SIGTERM, &action, nullptr);
-}
 
 // The same command twice is one run: a second start continues it.
 std::string run_id(const TuneFlags& flags, const Cli& cli) {
@@ -56,7 +43,7 @@ Result<TuneOptions> options_of(const TuneFlags& flags, const Cli& cli) {
   const std::optional<Mode> mode = mode_from(flags.mode);
   if (!mode) {
     return fail(ErrorCode::usage, fmt::format("--mode: unknown mode '{}'", flags.mode),
-                "modes: offline, hot, cold, server");
+                "modes: offline, hot, cold, server, wall (CUDA)");
   }
   options.mode = *mode;
   Result<std::int64_t> seed = cli.settings.number("tune.seed");
@@ -73,7 +60,6 @@ Result<TuneOptions> options_of(const TuneFlags& flags, const Cli& cli) {
   options.compiler = cli.settings.text("compile.cxx");
   options.cuda_compiler = cli.settings.text("compile.cuda");
   options.baselines = flags.baselines;
-  options.stop = &stop_requested;
   if (flags.fresh) {
     // A fresh start is a run of its own, or its trials would count as done before.
     options.run = hash128(fmt::format("{}|{}", options.run,
@@ -111,7 +97,7 @@ Result<int> tune_command(Cli& cli, const TuneFlags& flags) {
   if (!format) return tl::unexpected(format.error());
   Result<TuneOptions> options = options_of(flags, cli);
   if (!options) return tl::unexpected(options.error());
-  Result<Problems> problems = read_problems(flags.problems, flags.strict);
+  Result<Problems> problems = read_problems(flags.problems);
   if (!problems) return tl::unexpected(problems.error());
   Result<Database> database = open_database(cli, Database::Access::read_write);
   if (!database) return tl::unexpected(database.error());
@@ -123,7 +109,7 @@ Result<int> tune_command(Cli& cli, const TuneFlags& flags) {
     return tl::unexpected(status.error());
   }
 
-  catch_signals();
+  options->stop = &stop_on_signals();
   Result<std::vector<TuneResult>> results = [&] {
     ProgressLine line(cli.quiet, cli.verbose);
     options->progress = [&line](const Progress& progress) { line.show(progress); };
@@ -186,23 +172,21 @@ void add_tune(CLI::App& app, Cli& cli) {
       "  tilewright tune 128x1536x1024\n"
       "  tilewright tune 'gemm 8x1024x3584 bf16 nt' --budget '40 trials'\n"
       "  tilewright tune shapes.csv --budget 10m --format md > table.md\n"
+      "  tilewright tune --suite grid1000 --layouts nn,nt --budget 3h\n"
       "A second start of the same command continues where the first one stopped.");
   const auto flags = std::make_shared<TuneFlags>();
-  command
-      ->add_option("problems", flags->problems,
-                   "MxNxK, problem texts, ranges, @suite, CSV files, or - for standard input")
-      ->required();
+  add_problem_flags(*command, flags->problems);
   command->add_option("--budget", flags->budget,
                       "Time for all problems (90s, 10m, 1h), or '40 trials' for each; both may be "
                       "given, separated by a comma");
-  command->add_option("--mode", flags->mode, "offline, hot, cold or server")->capture_default_str();
+  command->add_option("--mode", flags->mode, "offline, hot, cold, server or wall (CUDA)")
+      ->capture_default_str();
   command->add_option("--baseline", flags->baselines, "Only these baselines in the final timing");
   command->add_option("--run", flags->run, "Name of the run (default: derived from the flags)");
   command->add_option("--format", flags->format, "human, md, csv, json or jsonl")
       ->capture_default_str();
   command->add_option("--summary", flags->summary_file, "Write the summary to this file, as JSON");
   command->add_flag("--fresh", flags->fresh, "Do not continue an earlier start");
-  command->add_flag("--strict", flags->strict, "A refused CSV row is an error");
   command->add_flag("--require", flags->require, "Exit 1 if nothing beat the fastest baseline");
   command->callback(
       [&cli, flags] { cli.action = [&cli, flags] { return tune_command(cli, *flags); }; });

@@ -2,15 +2,12 @@
 // Trials to the numbers of a summary.
 //
 // A ratio's verdict was reached when it was measured (paired rounds, an interval, the noise of the
-// run); here it is only counted. The mean of ratios is geometric: of 2 and 1/2 it is 1, where the
-// arithmetic mean claims a win. Read next: render_summary.cc.
+// run); here it is only counted. Read next: render_summary.cc.
 #include "report/report.h"
 
 #include "problem/problem.h"
+#include "report/groups.h"
 
-#include <fmt/format.h>
-
-#include <algorithm>
 #include <cmath>
 #include <set>
 #include <utility>
@@ -50,13 +47,8 @@ class Group {
     RatioSummary out = counts_;
     out.baseline = baseline;
     out.group = std::move(group);
-    double logs = 0;
-    for (const double ratio : ratios_) logs += std::log(ratio);
-    out.geomean = std::exp(logs / static_cast<double>(ratios_.size()));
-    std::vector<double> sorted = ratios_;
-    std::ranges::sort(sorted);
-    const std::size_t half = sorted.size() / 2;
-    out.median = sorted.size() % 2 == 1 ? sorted[half] : (sorted[half - 1] + sorted[half]) / 2;
+    out.geomean = geomean_of(ratios_);
+    out.median = median_of(ratios_);
     return out;
   }
   [[nodiscard]] bool empty() const { return ratios_.empty(); }
@@ -65,19 +57,6 @@ class Group {
   RatioSummary counts_;
   std::vector<double> ratios_;
 };
-
-std::string dtype_of(const Problem& problem) {
-  std::string text(name_of(problem.in));
-  if (problem.out != problem.in) text += fmt::format(" out={}", name_of(problem.out));
-  if (problem.acc == Accumulator::f16) text += " acc=f16";
-  return text;
-}
-
-// floor(log10(FLOP)); an empty problem stands below them all.
-int decade_of(const Problem& problem) {
-  const double flop = problem.flop();
-  return flop >= 1 ? static_cast<int>(std::floor(std::log10(flop))) : -1;
-}
 
 // "fastest" sorts first, then the others by name; "all" after the dtypes.
 struct Key {
@@ -116,8 +95,7 @@ Summary summarize(const std::vector<Trial>& winners, const std::vector<Trial>& t
   }
   for (const auto& [decade, group] : decades) {
     if (group.empty()) continue;
-    out.decades.push_back(
-        group.summary(kFastest, decade < 0 ? std::string("0") : fmt::format("1e{}", decade)));
+    out.decades.push_back(group.summary(kFastest, decade_name(decade)));
   }
   for (const Trial& trial : trials) {
     ++out.outcomes[std::string(name_of(trial.outcome))];

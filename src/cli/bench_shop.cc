@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: Apache-2.0
+// See bench_shop.h.
+#include "cli/bench_shop.h"
+
+#include "cli/installed_wisdom.h"
+#include "policy/policy.h"
+
+#include <fmt/format.h>
+
+namespace tilewright {
+
+Result<std::unique_ptr<Shop>> open_shop(const Cli& cli, const Device& device, const Log& log) {
+  CompileOptions options;
+  options.compiler = cli.settings.text("compile.cxx");
+  options.cuda_compiler = cli.settings.text("compile.cuda");
+  // For a GPU everything may be in the cache, made elsewhere.
+  options.needs = device.kind == DeviceKind::cuda ? "" : "c++";
+  options.cache_directory = cli.settings.text("cache.dir");
+  options.warn = log;
+  Result<Compiler> compiler = Compiler::create(options);
+  if (!compiler) return tl::unexpected(compiler.error());
+  auto shop = std::make_unique<Shop>(*std::move(compiler));
+  Result<std::unique_ptr<Rig>> rig = Rig::create(
+      device, shop->compiler, {.runner = cli.settings.text("execute.runner"), .log = log});
+  if (!rig) return tl::unexpected(rig.error());
+  shop->rig = *std::move(rig);
+  return shop;
+}
+
+Result<CandidateArgument> default_candidate(const Database* database, const Problem& problem,
+                                            const Device& device) {
+  CandidateArgument argument;
+  std::string recorded;
+  if (database != nullptr) {
+    const auto best = database->best(to_text(problem), device.fingerprint(), "offline");
+    if (best && *best && !(*best)->program.starts_with("source:")) {
+      recorded = (*best)->program;
+      if ((*best)->stage == "final") {
+        argument.program = recorded;
+        return argument;
+      }
+    }
+  }
+  if (const auto winner = installed_winner(problem, device, "offline")) {
+    argument.program = winner->program;
+    return argument;
+  }
+  if (!recorded.empty()) {
+    argument.program = recorded;
+    return argument;
+  }
+  Result<std::unique_ptr<Policy>> policy = make_policy("analytic", {problem, device, 1, {}});
+  if (!policy) return tl::unexpected(policy.error());
+  const std::vector<Program> first = (*policy)->propose(1);
+  if (first.empty()) {
+    return fail(ErrorCode::negative, fmt::format("no legal program for {}", to_text(problem)),
+                fmt::format("tilewright explain '{}' says why", to_text(problem)));
+  }
+  argument.program = first.front().text();
+  return argument;
+}
+
+Result<Trial> bench_one(Shop& shop, const Problem& problem, const Candidate& candidate,
+                        const Device& device, const BenchStep& step) {
+  Result<std::unique_ptr<Workbench>> bench =
+      Workbench::create(problem, device, *shop.rig, shop.gate, step.mode, step.seed);
+  if (!bench) return tl::unexpected(bench.error());
+  if (step.remark) {
+    for (const std::string& remark : (*bench)->remarks()) step.remark(remark);
+  }
+  EvaluationPlan plan = final_plan(device, step.mode, (*bench)->baselines());
+  plan.time = step.time;
+  if (step.time) plan.stage = "bench";
+  Result<Trial> trial = (*bench)->evaluate(shop.compiler.compile(candidate.source), plan);
+  if (!trial) return trial;
+  trial->program = candidate.name;
+  return trial;
+}
+
+}  // namespace tilewright
