@@ -14,10 +14,13 @@ using namespace cuda_family;
 using Reason = std::optional<std::string>;
 
 constexpr std::int64_t kLargestCta = 1024;      // threads
-constexpr std::int64_t kMostSums = 128;         // f32 accumulators of a thread
-constexpr std::int64_t kTileRegisters = 168;    // of those 255, for sums and fragments
+constexpr std::int64_t kTileRegisters = 168;    // of 255, for sums and fragments
 constexpr std::int64_t kMostCopies = 16;        // their addresses are kept in registers
-constexpr std::int64_t kDirectRegisters = 200;  // accumulators and loaded fragments
+constexpr std::int64_t kDirectRegisters = 192;  // accumulators and loaded fragments
+constexpr std::int64_t kMostLines = 24;         // of a lane, that are loaded ahead
+// More threads than 256 have 128 registers each, so much less for sums and fragments.
+constexpr std::int64_t kManyThreads = 256;
+constexpr std::int64_t kWithMany = 104;
 
 std::vector<Decision> decisions() {
   return {
@@ -85,15 +88,27 @@ std::vector<Rule> rules() {
         }
         return oversized(c, "tile_n", p.n, c.is("form", "tile") ? 16 : 8);
       });
-  add("direct-registers", {"form", "tile_m", "tile_n", "ahead"},
+  add("direct-registers", {"form", "tile_m", "tile_n", "warps_k", "ahead"},
       [](const Choices& c, const Problem&, const Device&) -> Reason {
         if (!c.is("form", "direct")) return std::nullopt;
         const std::int64_t m = c.number("tile_m"), n = c.number("tile_n");
         const std::int64_t need = m * n / 32 + c.number("ahead") * (m / 2 + n / 2);
-        if (n <= 64 && need <= kDirectRegisters) return std::nullopt;
+        const std::int64_t most =
+            32 * c.number("warps_k") > kManyThreads ? kWithMany : kDirectRegisters;
+        if (n <= 64 && need <= most) return std::nullopt;
         return fmt::format("{} {} {} needs {} registers for sums and fragments, {} at most",
-                           said(c, "tile_m"), said(c, "tile_n"), said(c, "ahead"), need,
-                           kDirectRegisters);
+                           said(c, "tile_m"), said(c, "tile_n"), said(c, "ahead"), need, most);
+      });
+  add("direct-lines", {"form", "tile_m", "tile_n", "ahead"},
+      [](const Choices& c, const Problem&, const Device&) -> Reason {
+        if (!c.is("form", "direct")) return std::nullopt;
+        const std::int64_t lines =
+            c.number("ahead") * (c.number("tile_m") + c.number("tile_n")) / 8;
+        if (lines <= kMostLines) return std::nullopt;
+        return fmt::format(
+            "each lane loads {} lines ahead, {} at most: the loop would exceed the instruction "
+            "cache",
+            lines, kMostLines);
       });
   add("warp-tile", {"form", "tile_m", "tile_n", "warps_m", "warps_n"},
       [](const Choices& c, const Problem&, const Device&) -> Reason {
@@ -104,22 +119,24 @@ std::vector<Rule> rules() {
           return fmt::format("a tile of {} x {} has no {} x {} parts of whole 16 x 16 fragments", m,
                              n, wm, wn);
         }
-        const std::int64_t sums = m / wm * (n / wn) / 32;
-        if (sums <= kMostSums) return std::nullopt;
-        return fmt::format("{} sums for each thread, {} at most", sums, kMostSums);
+        return std::nullopt;
       });
-  add("registers", {"form", "tile_m", "tile_n", "warps_m", "warps_n", "fragments"},
+  add("registers", {"form", "tile_m", "tile_n", "warps_m", "warps_n", "warps_k", "fragments"},
       [](const Choices& c, const Problem&, const Device&) -> Reason {
         if (!c.is("form", "tile")) return std::nullopt;
         const std::int64_t m = c.number("tile_m") / c.number("warps_m");
         const std::int64_t n = c.number("tile_n") / c.number("warps_n");
         const std::int64_t step = m / 4 + n / 4;  // fragments of one step
         const std::int64_t need = m * n / 32 + step * (c.is("fragments", "double") ? 2 : 1);
-        if (need <= kTileRegisters) return std::nullopt;
+        const std::int64_t threads =
+            32 * c.number("warps_m") * c.number("warps_n") * c.number("warps_k");
+        const std::int64_t most = threads > kManyThreads ? kWithMany : kTileRegisters;
+        if (need <= most) return std::nullopt;
         return fmt::format(
-            "a warp's {} x {} with {} needs {} registers for sums and fragments, {} "
-            "at most",
-            m, n, said(c, "fragments"), need, kTileRegisters);
+            "a warp's {} x {} with {} needs {} registers for sums and fragments, {} at most with "
+            "{} "
+            "threads",
+            m, n, said(c, "fragments"), need, most, threads);
       });
   add("copies-per-thread", {"form", "tile_m", "tile_n", "tile_k", "warps_m", "warps_n", "warps_k"},
       [](const Choices& c, const Problem&, const Device&) -> Reason {

@@ -166,7 +166,7 @@ struct Sm80Direct {
       s.k = C.static_k;
     }
     const int depth = C.scaled && alpha == 0.0F ? 0 : s.k;
-    const int slice = static_cast<int>(blockIdx.z) % C.split;
+    const int slice = static_cast<int>(blockIdx.z % static_cast<u32>(C.split));
     const i64 entry = static_cast<int>(blockIdx.z) / C.split;
     a += entry * s.sa;
     b += entry * s.sb;
@@ -177,7 +177,15 @@ struct Sm80Direct {
     // Blocks of K go to the slices' warps in turn.
     const int first = slice * C.warps_k + warp_id();
     enum : int { kStride = C.split * C.warps_k };
-    const int blocks = ceil_div(depth, kBlock);
+    int blocks = ceil_div(depth, kBlock);
+    // Unrolled whole if K is known and that is not much text: each line of a block is loaded by a
+    // dozen of instructions or more. NVRTC unrolls what it can count, whatever the pragma says.
+    enum : int {
+      kTurns = ceil_div(ceil_div(C.static_k, kBlock), kStride * C.ahead),
+      kLines = C.ahead * (2 * kRows + kColumns),
+      kUnrolled = kTurns > 0 && kTurns * kLines <= 48 ? kTurns : 1,
+    };
+    if constexpr (kUnrolled == 1) asm volatile("" : "+r"(blocks));
     const auto load = [&](Block& x, int block) {
       x.a.load(a, s.lda, row0, s.m, block * kBlock, depth);
       x.b.load(b, s.ldb, column0, s.n, block * kBlock, depth);
@@ -191,8 +199,7 @@ struct Sm80Direct {
     for (int i = 0; i < C.ahead; ++i) {
       if (first + i * kStride < blocks) load(ring[i], first + i * kStride);
     }
-    enum : int { kRounds = C.static_k > 0 ? ceil_div(ceil_div(C.static_k, kBlock), kStride) : 0 };
-#pragma unroll(kRounds > 0 && kRounds <= 16 ? kRounds : 1)
+#pragma unroll(kUnrolled)
     for (int block = first; block < blocks; block += C.ahead * kStride) {
 #pragma unroll
       for (int i = 0; i < C.ahead; ++i) {

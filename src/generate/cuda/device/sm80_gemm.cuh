@@ -55,6 +55,15 @@ struct Sm80Gemm {
   using A = Operand<C.tile_m, C.tile_k, C.a_along_k>;
   using B = Operand<C.tile_n, C.tile_k, C.b_along_k>;
   enum : int { kBytesA = A::Tile::kTileBytes, kStageBytes = kBytesA + B::Tile::kTileBytes };
+  // With known sizes the loop over K is unrolled whole, unless that is more text than an
+  // instruction cache holds (and seconds of compiling). Weights are instructions, roughly.
+  enum : int {
+    kTilesK = ceil_div(ceil_div(C.static_k, C.tile_k), C.split),
+    kStageText = kPieces * kSteps +
+                 ceil_div(A::Tile::kTileBytes / 16, kThreads) * (64 / C.vector_a) +
+                 ceil_div(B::Tile::kTileBytes / 16, kThreads) * (64 / C.vector_b),
+    kUnrolled = kTilesK > 0 && kTilesK * kStageText <= 768 ? kTilesK : 1,
+  };
   static_assert(kRows >= 1 && kWarpM % 16 == 0 && kWarpN % 16 == 0 && kSteps >= 1);
 
   struct Fragments {
@@ -101,7 +110,7 @@ struct Sm80Gemm {
       s.k = C.static_k;
     }
     const int depth = C.scaled && alpha == 0.0F ? 0 : s.k;  // alpha = 0: A, B are not read
-    const int slice = static_cast<int>(blockIdx.z) % C.split;
+    const int slice = static_cast<int>(blockIdx.z % static_cast<u32>(C.split));
     const i64 entry = static_cast<int>(blockIdx.z) / C.split;
     a += entry * s.sa;
     b += entry * s.sb;
@@ -112,7 +121,9 @@ struct Sm80Gemm {
     const int tiles_k = ceil_div(depth, C.tile_k);
     const int share = ceil_div(tiles_k, C.split);
     const int first = slice * share;
-    const int count = max(min(share, tiles_k - first), 0);
+    int count = max(min(share, tiles_k - first), 0);
+    // NVRTC unrolls what it can count, whatever the pragma says.
+    if constexpr (kUnrolled == 1) asm volatile("" : "+r"(count));
 
     const int warp = warp_id();
     const int group = warp / (C.warps_m * C.warps_n);
@@ -143,7 +154,7 @@ struct Sm80Gemm {
       commit_copies();
     }
     Fragments fragments[C.double_buffer ? 2 : 1];
-#pragma unroll(C.static_k > 0 && C.static_k / C.tile_k / C.split <= 16 ? 16 : 1)
+#pragma unroll(kUnrolled)
     for (int i = 0; i < count; ++i) {
       wait_copies<C.stages - 2>();
       __syncthreads();
