@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// The table. Measured by hand on a two-core AVX-512 machine, 2026-11-29 (docs/lab-notebook.md);
-// within a class the best comes first. A search starts here and is free to leave.
+// The table for CPUs (for GPUs: experts_cuda.cc). Measured by hand on a two-core AVX-512 machine,
+// 2026-11-29 (docs/lab-notebook.md); within a class the best comes first. A search starts here and
+// is free to leave.
 #include "policy/experts.h"
 
 #include "base/text.h"
+#include "policy/experts_cuda.h"
 
 #include <fmt/format.h>
 
@@ -50,6 +52,9 @@ constexpr std::array<Expert, 22> kExperts = {{
 
 std::vector<Program> expert_programs(const std::vector<Space>& spaces,
                                      const PolicyContext& context) {
+  if (context.device.kind == DeviceKind::cuda) {
+    return cuda_experts(context.problem, context.device);
+  }
   std::vector<Program> out;
   Seen seen;
   const std::string threads = std::to_string(context.device.cores);

@@ -1,0 +1,321 @@
+// SPDX-License-Identifier: Apache-2.0
+// The analytic cost model of CUDA programs: a CTA's latency, and four limits of throughput.
+//
+// A CTA walks K in steps. Alone, a step takes what its products take or, if the ring is too short
+// for the latency of a load, its share of that latency (Little's law). The busiest multiprocessor
+// runs its CTAs in rounds of as many as fit. Against that stand the tensor cores (limited by
+// power), the multiprocessor's port to L2, L2 itself, and memory with cold operands, whose traffic
+// depends on the raster. It need not be right, only rank well: tests/policy checks what its choice
+// costs on shapes whose programs were timed.
+#include "policy/cost_model_cuda.h"
+
+#include "program/family_cuda.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace tilewright {
+namespace {
+
+constexpr double kStaticFlop = 1e8;  // beyond, a kernel for one shape does not pay its compilation
+constexpr double kStaticGain = 0.25;
+constexpr double kStaticCost = 1.03;
+
+double ceil_div(double a, double b) {
+  return b > 0 ? std::ceil(a / b) : 0;
+}
+
+// A kernel as the model sees it. Microseconds and bytes.
+struct Kernel {
+  double tile_m = 1, tile_n = 1, tile_k = 1;
+  double split = 1;
+  double threads = 128, registers = 128, shared = 0;
+  bool persistent = false, alternates = false;
+  double cluster_m = 1, cluster_n = 1;
+  double group = 1;
+  bool raster_n = false;
+  double stages = 1;
+  double prologue = 0, latency = 0;    // before the first step; of a load
+  double fast = 0, slow = 0;           // a step that was waited for before; one in a full ring
+  double tensor = 0;                   // of a step, exclusive
+  double port_rate = 64;               // bytes per cycle
+  double finish = 0, finish_load = 0;  // epilogue alone; what more each neighbour adds
+};
+
+struct Chip {
+  double multiprocessors, mhz, peak_mhz;
+};
+
+// What hardly matters, or is not modelled, as a factor near 1: it orders what would otherwise tie.
+double taste(const Program& p, const Problem& problem, const Kernel& k, double waves,
+             const Chip& chip) {
+  double factor = 1;
+  if (p.word("in_flight") == "0") factor += 0.02;
+  if (p.word("fragments") == "single") factor += 0.01;
+  if (p.word("copies") == "staggered") factor += 0.005;
+  if (p.word("epilogue") == "direct" && p.word("form").empty()) factor += 0.01;
+  // In one wave the order is all the same: the plain one then, so that shapes share kernels. The
+  // waves' rectangles are squares of bytes at this group (sqrt of the
+  // multiprocessors times the ratio of sides).
+  const double ratio = k.raster_n ? k.tile_m / k.tile_n : k.tile_n / k.tile_m;
+  const double best =
+      waves <= 1 ? 1 : std::min(std::sqrt(std::max(1.0, chip.multiprocessors * ratio)), 16.0);
+  factor += 0.002 * std::abs(std::log2(best / std::max(k.group, 1.0)));
+  if (k.raster_n) factor += 0.001;
+  // Stores from registers that L2 cannot hold back were measured to cost large problems 5-15 %.
+  const double results = static_cast<double>(problem.m) * static_cast<double>(problem.n) * 2;
+  if (p.word("epilogue") != "tma" && results > 16e6) factor += 0.05;
+  return factor + 0.02 / std::max(k.stages, 1.0);
+}
+
+Chip chip_of(const Device& d, const CudaConstants& c) {
+  const double largest =
+      d.cuda.clock_kilohertz > 0 ? static_cast<double>(d.cuda.clock_kilohertz) / 1e3 : 1700;
+  return {std::max(1.0, static_cast<double>(d.cuda.multiprocessors)), largest * c.clock, largest};
+}
+
+// Cycles of mma.sync m16n8k16 at the peak of one of the four parts of a multiprocessor.
+double mma_peak_cycles(int capability) {
+  if (capability >= 90) return 6.5;
+  return capability == 80 ? 8 : 16;
+}
+
+// Epilogues, by bytes that one of `writers` stores.
+double store_time(const Kernel& k, const Problem& p, double writers, double rate) {
+  const double element = p.out == ElementType::f32 ? 4 : 2;
+  const double reads = p.beta == BetaClass::zero ? 1 : 1.6;
+  const double aligned = alignment_of(p).c >= 8 ? 1 : 1.5;
+  return k.tile_m * k.tile_n * element * reads * aligned / std::max(writers, 1.0) / rate;
+}
+
+void add_reduction(Kernel& k, const Program& p, const CudaConstants& c) {
+  const double sums = k.tile_m * k.tile_n * 4;
+  if (p.word("reduce") == "cluster") {
+    k.finish = k.finish / k.split + c.cluster_reduce;
+    k.finish_load = sums / c.cluster_rate;
+  } else if (p.word("reduce") == "workspace") {
+    k.finish += c.workspace_reduce + sums * k.split / c.workspace_rate;
+    k.finish_load = sums / c.workspace_rate;
+  }
+}
+
+Kernel sm90_kernel(const Program& p, const Problem& problem, const Chip& chip,
+                   const CudaConstants& c) {
+  Kernel k;
+  k.tile_m = static_cast<double>(p.number("tile_m"));
+  k.tile_n = static_cast<double>(p.number("tile_n"));
+  k.tile_k = static_cast<double>(p.number("tile_k"));
+  k.stages = static_cast<double>(p.number("stages"));
+  k.split = static_cast<double>(p.number("split_k"));
+  const bool single = p.word("schedule") == "single";
+  k.alternates = p.word("schedule") == "pingpong";
+  const double consumers =
+      single ? 1 : (k.alternates ? 2 : static_cast<double>(p.number("consumers")));
+  const double blocks = std::max(1.0, k.tile_m / 64 / (k.alternates ? 1 : consumers));
+  const double sums = blocks * k.tile_n / 2;
+  const bool donates = !single && sums > (consumers == 3 ? 64 : consumers == 2 ? 104 : 192);
+  k.threads = 128 * consumers + (donates ? 128 : single ? 0 : 32);
+  k.registers = donates ? 65536 / k.threads : std::min(255.0, sums + 56);
+  const bool tma = p.word("epilogue") == "tma";
+  k.shared = k.stages * (k.tile_m + k.tile_n) * k.tile_k * 2 + (tma ? consumers * 16384 : 0) + 2048;
+  const std::string_view cluster = p.word("cluster");
+  k.cluster_m = cluster.starts_with("2") ? 2 : 1;
+  k.cluster_n = cluster.ends_with("2") ? 2 : 1;
+  k.persistent = p.word("grid") == "persistent";
+  k.port_rate = c.port_rate;
+
+  // A warpgroup's wgmma takes half a cycle per column, and 24 at least to read A.
+  const double wgmma = std::max(k.tile_n / 2, 24.0) * k.tile_m / 64 * k.tile_k / 16;
+  k.tensor = wgmma / chip.mhz;
+  const bool multicast = k.cluster_m * k.cluster_n > 1;
+  k.latency = multicast ? c.cluster_latency : c.latency90;
+  const double held = p.number("in_flight") > 0 ? 2 : 1;
+  k.fast = std::max(k.tensor + (held > 1 ? 0 : c.drain), single ? c.single_step : c.step90);
+  k.slow = std::max(k.fast, (k.latency + held * k.tensor) / k.stages);
+  k.prologue = c.prologue90 + (donates ? c.donate : 0);
+  const double rate = tma                              ? c.tma_rate
+                      : p.word("epilogue") == "direct" ? c.direct_rate
+                                                       : c.exchange_rate;
+  k.finish = store_time(k, problem, k.alternates ? 1 : consumers, rate) *
+                 (k.alternates && !tma ? c.alone_store : 1) +
+             (tma && !k.persistent ? c.tma_wait : 0);
+  add_reduction(k, p, c);
+  return k;
+}
+
+Kernel sm80_tile(const Program& p, const Problem& problem, const Chip& chip, const Device& device,
+                 const CudaConstants& c) {
+  Kernel k;
+  k.tile_m = static_cast<double>(p.number("tile_m"));
+  k.tile_n = static_cast<double>(p.number("tile_n"));
+  k.tile_k = static_cast<double>(p.number("tile_k"));
+  k.stages = static_cast<double>(p.number("stages"));
+  k.split = static_cast<double>(p.number("split_k"));
+  const double warps_m = static_cast<double>(p.number("warps_m"));
+  const double warps_n = static_cast<double>(p.number("warps_n"));
+  const double warps_k = static_cast<double>(p.number("warps_k"));
+  const double warps = warps_m * warps_n * warps_k;
+  const double rows = std::max(k.tile_m / warps_m, 8.0),
+               columns = std::max(k.tile_n / warps_n, 8.0);
+  const bool double_fragments = p.word("fragments") == "double";
+  k.threads = 32 * warps;
+  k.registers = std::min(
+      255.0, rows * columns / 32 + (rows / 4 + columns / 4) * (double_fragments ? 2 : 1) + 56);
+  k.shared = std::max(k.stages * (k.tile_m + k.tile_n) * k.tile_k * 2,
+                      (warps_k - 1) * k.tile_m * k.tile_n * 4);
+  const CudaAlignment aligned = alignment_of(problem);
+  const double narrow = 8.0 / std::min(aligned.a, aligned.b);  // more and smaller copies
+  k.port_rate = c.copy_rate / (0.5 + 0.5 * narrow);
+
+  const double products = k.tile_m / 16 * k.tile_n / 8 * k.tile_k / 16 / std::min(warps, 4.0);
+  const double cycles = std::max(mma_peak_cycles(device.cuda.capability),
+                                 c.mma_base + c.mma_slope * (1 / rows + 1 / columns));
+  k.tensor = products * cycles / chip.mhz;
+  const double alone = double_fragments || warps > 4 ? std::sqrt(c.mma_alone) : c.mma_alone;
+  k.latency = c.latency80;
+  k.fast = k.tensor * alone + c.step80;
+  k.slow = std::max(k.fast, (c.latency80 + k.tensor) / std::max(k.stages - 1, 1.0));
+  k.prologue = c.prologue80;
+  const double rate = p.word("epilogue") == "shared"     ? c.store80_rate * 1.4
+                      : p.word("epilogue") == "exchange" ? c.store80_rate
+                                                         : c.store80_rate * 0.8;
+  k.finish = store_time(k, problem, warps_m * warps_n, rate) +
+             (warps_k > 1 ? c.meet * (0.5 + 0.5 * rows * columns / 1024) : 0);
+  add_reduction(k, p, c);
+  return k;
+}
+
+Kernel sm80_direct(const Program& p, const Problem& problem, const Chip& chip, const Device& device,
+                   const CudaConstants& c) {
+  Kernel k;
+  k.tile_m = static_cast<double>(p.number("tile_m"));
+  k.tile_n = static_cast<double>(p.number("tile_n"));
+  k.split = static_cast<double>(p.number("split_k"));
+  const double warps = static_cast<double>(p.number("warps_k"));
+  const double ahead = static_cast<double>(p.number("ahead"));
+  k.tile_k = 32 * warps;
+  k.stages = ahead;
+  k.threads = 32 * warps;
+  const double fragments = k.tile_m / 2 + k.tile_n / 2;
+  k.registers = std::min(255.0, k.tile_m * k.tile_n / 32 + (ahead + 1) * fragments + 40);
+  k.shared = warps * k.tile_m * k.tile_n * 4;
+  // Operands along K come in 16-byte loads; along the other side pair by pair.
+  const CudaAlignment aligned = alignment_of(problem);
+  double wait = 1, waste = 1;
+  if (!problem.b_transposed || aligned.b < 8) {
+    wait *= c.along_n * (k.tile_n < 16 ? c.eight : 1);
+    waste *= c.along_n_rate * (k.tile_n < 16 ? c.eight : 1);
+  }
+  if (problem.a_transposed || aligned.a < 8) {
+    wait *= c.along_n;
+    waste *= c.along_n_rate;
+  }
+  k.port_rate = c.direct_load_rate / waste;
+  const double products = k.tile_m / 16 * k.tile_n / 8 * 2 * std::max(warps / 4, 1.0);
+  k.tensor = products * std::max(mma_peak_cycles(device.cuda.capability), 12.0) / chip.mhz;
+  k.latency = c.direct_latency * wait;
+  k.fast =
+      k.latency * std::pow(ahead, -c.direct_ahead) + 0.02 * wait * (fragments / 16 - 1) + k.tensor;
+  k.slow = k.fast;
+  k.prologue = std::max(c.prologue80 - 0.4, 0.1);
+  k.latency = 0;  // each step waits for its own
+  k.finish = store_time(k, problem, std::min(warps, 4.0), c.store80_rate) +
+             (warps > 1 ? c.meet * (0.3 + 0.1 * warps * k.tile_m * k.tile_n / 1024) : 0);
+  add_reduction(k, p, c);
+  return k;
+}
+
+// Bytes of A and B that come from memory: what the CTAs in flight share is read once, what L2 keeps
+// from wave to wave is not read again.
+double operand_bytes(const Kernel& k, const Problem& p, const Device& device, double tiles,
+                     double in_flight, const CudaConstants& c) {
+  const double m = static_cast<double>(p.m), n = static_cast<double>(p.n);
+  const double depth = static_cast<double>(p.k), batch = static_cast<double>(p.batch);
+  const double once = (m + n) * depth * 2 * batch;
+  const double wave = std::max(1.0, std::min(tiles, in_flight / k.split));
+  const double rows_m = ceil_div(m, k.tile_m), rows_n = ceil_div(n, k.tile_n);
+  const double major = k.raster_n ? rows_n : rows_m, minor = k.raster_n ? rows_m : rows_n;
+  const double group = std::min(k.group * (k.raster_n ? k.cluster_n : k.cluster_m), major);
+  const double across = std::min(minor, std::ceil(wave / group));
+  const double along = std::min(major, std::max(group, wave / std::max(across, 1.0)));
+  const double span_m = std::min(m, (k.raster_n ? across : along) * k.tile_m);
+  const double span_n = std::min(n, (k.raster_n ? along : across) * k.tile_n);
+  const double read = tiles / wave * (span_m + span_n) * depth * 2;
+  const double keeps = std::min(1.0, c.kept * static_cast<double>(device.l2_bytes) / (once + 1));
+  return once + (1 - keeps) * std::max(0.0, read - once);
+}
+
+}  // namespace
+
+CudaEstimate estimate_cuda(const Program& p, const Problem& problem, const Device& device,
+                           const CudaConstants& c) {
+  const Chip chip = chip_of(device, c);
+  Kernel k = p.family().name == "sm90"    ? sm90_kernel(p, problem, chip, c)
+             : p.word("form") == "direct" ? sm80_direct(p, problem, chip, device, c)
+                                          : sm80_tile(p, problem, chip, device, c);
+  k.group = static_cast<double>(p.number("group"));
+  k.raster_n = p.word("raster") == "n";
+
+  const double m = static_cast<double>(problem.m), n = static_cast<double>(problem.n);
+  const double batch = static_cast<double>(problem.batch);
+  const double tiles = ceil_div(ceil_div(m, k.tile_m), k.cluster_m) * k.cluster_m *
+                       ceil_div(ceil_div(n, k.tile_n), k.cluster_n) * k.cluster_n * batch;
+  const double steps = std::ceil(ceil_div(static_cast<double>(problem.k), k.tile_k) / k.split);
+  const double ctas = tiles * k.split;
+  // Clusters leave multiprocessors of a GPC without work.
+  const double cluster = k.cluster_m * k.cluster_n * (p.word("reduce") == "cluster" ? k.split : 1);
+  const double used = chip.multiprocessors * (cluster >= 8 ? 0.91 : cluster >= 4 ? 0.97 : 1);
+  const double per_shared =
+      static_cast<double>(device.cuda.shared_per_multiprocessor) / (k.shared + 1024);
+  const double fit = std::max(1.0, std::floor(std::min({per_shared, 2048 / k.threads,
+                                                        65536 / (k.threads * k.registers), 32.0})));
+  const double busiest = std::max(1.0, ceil_div(ctas, used));  // CTAs of a multiprocessor
+  const double together = std::min(fit, busiest);
+
+  CudaEstimate e;
+  const double first = k.prologue + k.latency;
+  const double step_bytes = (k.tile_m + k.tile_n) * k.tile_k * 2;
+  if (k.persistent) {
+    const double rounds = std::max(1.0, ceil_div(tiles, used * fit));
+    const double multiply = steps * k.slow;
+    const double period =
+        k.alternates ? std::max(multiply, (multiply + k.finish) / 2) : multiply + k.finish;
+    e.fixed = c.launch + first;
+    e.latency = rounds * period + (k.alternates ? k.finish : 0);
+  } else {
+    const double free = std::min(steps, k.stages);
+    const double multiply = free * k.fast + (steps - free) * k.slow;
+    const double finish = k.finish + k.finish_load * together;
+    e.fixed = c.launch + first + finish + c.cta * ctas * 132 / chip.multiprocessors / fit;
+    e.latency = (ceil_div(busiest, fit) - 1) * (first + multiply + finish) + multiply;
+  }
+  e.latency = std::max(e.latency, busiest * steps * k.tensor);
+  // Power is the whole chip's, and moving operands takes its share: small tiles move more.
+  const double moved = std::max(0.0, 1 / k.tile_m + 1 / k.tile_n - 1.0 / 128 - 1.0 / 256) * 85.3;
+  e.tensor = ctas * steps * k.tensor / chip.multiprocessors * chip.mhz / (chip.peak_mhz * c.power) *
+             (1 + c.moving * std::min(moved, 1.0));
+  e.port = busiest * steps * step_bytes / (k.port_rate * chip.mhz);
+  const double shared_bytes = (k.tile_m / k.cluster_n + k.tile_n / k.cluster_m) * k.tile_k * 2;
+  e.chip = ctas * steps * shared_bytes / (c.chip_rate * chip.mhz * chip.multiprocessors);
+  const double element = problem.out == ElementType::f32 ? 4 : 2;
+  const double results = m * n * batch * element * (problem.beta == BetaClass::zero ? 1 : 2);
+  const double bandwidth = device.cuda.memory_bandwidth > 0 ? device.cuda.memory_bandwidth : 1e12;
+  e.memory = (operand_bytes(k, problem, device, tiles, used * fit, c) + results) /
+             (bandwidth * c.memory) * 1e6;
+  double sum = 0;
+  for (const double limit : {e.latency, e.tensor, e.port, e.chip, e.memory}) {
+    sum += std::pow(limit, c.blend);
+  }
+  e.total =
+      (e.fixed + std::pow(sum, 1 / c.blend)) * taste(p, problem, k, ctas / (used * fit), chip);
+  if (p.word("sizes") == "static") {
+    if (problem.flop() > kStaticFlop) {
+      e.total *= kStaticCost;
+    } else {
+      e.total -= std::min(kStaticGain, 0.1 * e.total);
+    }
+  }
+  return e;
+}
+
+}  // namespace tilewright

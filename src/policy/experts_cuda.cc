@@ -1,0 +1,315 @@
+// SPDX-License-Identifier: Apache-2.0
+// The tables. Measured on an H200, 2026-11-29, or reported as best in public work; the classes are
+// by the number of tiles, since what fills 132 multiprocessors decides.
+#include "policy/experts_cuda.h"
+
+#include "base/text.h"
+#include "policy/proposers.h"
+#include "policy/walk.h"
+#include "program/family_cuda.h"
+
+#include <algorithm>
+#include <array>
+#include <cstdlib>
+#include <string>
+
+namespace tilewright {
+namespace {
+
+using cuda_family::tiles_of;
+
+constexpr double kTinyFlop = 1e8;     // static sizes are worth a compilation
+constexpr double kFull = 2.0 / 3;     // of the multiprocessors busy counts as full
+constexpr std::int64_t kThin = 512;   // K, below which C is most of the traffic
+constexpr std::int64_t kLong = 1024;  // K, from which on splitting it pays
+
+enum class Class { tiny, few, split, middle, thin, big };
+
+struct Expert {
+  Class of;
+  std::string_view wishes;
+};
+
+constexpr std::array<Expert, 41> kExperts = {{
+    {Class::tiny, "sm80 form=direct tile_m=16 tile_n=16 warps_k=2 ahead=1 sizes=static"},
+    {Class::tiny, "sm80 form=direct tile_m=16 tile_n=8 warps_k=2 ahead=1 sizes=static"},
+    {Class::tiny, "sm80 form=direct tile_m=16 tile_n=16 warps_k=8 ahead=2 sizes=static"},
+    {Class::tiny,
+     "sm80 form=tile tile_m=32 tile_n=32 tile_k=64 warps_m=1 warps_n=1 warps_k=4 "
+     "stages=4 epilogue=exchange sizes=static"},
+    {Class::tiny, "sm90 schedule=single tile_m=64 tile_n=32 tile_k=64 stages=8 sizes=static"},
+    {Class::few, "sm90 schedule=cooperative consumers=1 tile_m=64 tile_n=64 tile_k=64 stages=8"},
+    {Class::few, "sm90 schedule=single tile_m=64 tile_n=32 tile_k=128 stages=4"},
+    {Class::few,
+     "sm80 form=tile tile_m=32 tile_n=32 tile_k=64 warps_m=1 warps_n=1 warps_k=4 "
+     "stages=4 epilogue=exchange"},
+    {Class::few, "sm80 form=direct tile_m=16 tile_n=16 warps_k=4 ahead=2"},
+    {Class::split,
+     "sm90 schedule=single tile_m=64 tile_n=16 tile_k=128 stages=4 split_k=8 "
+     "reduce=cluster epilogue=direct"},
+    {Class::split,
+     "sm90 schedule=cooperative consumers=1 tile_m=64 tile_n=64 tile_k=64 stages=8 "
+     "split_k=8 reduce=cluster"},
+    {Class::split,
+     "sm90 schedule=cooperative consumers=1 tile_m=64 tile_n=32 tile_k=128 stages=6 "
+     "split_k=8 reduce=cluster"},
+    {Class::split,
+     "sm90 schedule=cooperative consumers=1 tile_m=64 tile_n=64 tile_k=128 stages=5 "
+     "split_k=4 reduce=cluster"},
+    {Class::split,
+     "sm90 schedule=cooperative consumers=1 tile_m=64 tile_n=64 tile_k=128 stages=6 "
+     "split_k=2 reduce=cluster"},
+    {Class::split,
+     "sm90 schedule=cooperative consumers=1 tile_m=64 tile_n=64 tile_k=64 stages=8 "
+     "split_k=16 reduce=workspace"},
+    {Class::split, "sm90 schedule=cooperative consumers=1 tile_m=64 tile_n=64 tile_k=128 stages=5"},
+    {Class::split,
+     "sm80 form=tile tile_m=32 tile_n=32 tile_k=64 warps_m=1 warps_n=1 warps_k=4 "
+     "stages=4 split_k=8 reduce=cluster epilogue=exchange"},
+    {Class::split,
+     "sm80 form=tile tile_m=64 tile_n=64 tile_k=64 warps_m=2 warps_n=2 warps_k=1 "
+     "stages=4 fragments=double split_k=4 reduce=workspace epilogue=exchange"},
+    {Class::middle,
+     "sm90 schedule=cooperative consumers=2 tile_m=128 tile_n=64 tile_k=64 stages=8 "
+     "epilogue=tma group=8"},
+    {Class::middle,
+     "sm90 schedule=cooperative consumers=1 tile_m=64 tile_n=128 tile_k=64 stages=8 "
+     "epilogue=tma group=8"},
+    {Class::middle,
+     "sm90 schedule=cooperative consumers=2 tile_m=128 tile_n=128 tile_k=64 stages=6 "
+     "epilogue=tma group=8"},
+    {Class::middle, "sm90 schedule=cooperative consumers=1 tile_m=64 tile_n=64 tile_k=64 stages=8"},
+    {Class::middle,
+     "sm90 schedule=pingpong tile_m=128 tile_n=128 tile_k=64 stages=6 "
+     "grid=persistent epilogue=tma group=8"},
+    {Class::middle, "sm90 schedule=single tile_m=64 tile_n=64 tile_k=64 stages=6"},
+    {Class::middle,
+     "sm80 form=tile tile_m=64 tile_n=64 tile_k=64 warps_m=2 warps_n=2 warps_k=1 "
+     "stages=4 fragments=double epilogue=exchange"},
+    {Class::middle,
+     "sm80 form=tile tile_m=16 tile_n=64 tile_k=64 warps_m=1 warps_n=2 warps_k=2 "
+     "stages=4 epilogue=exchange"},
+    {Class::thin,
+     "sm90 schedule=pingpong tile_m=128 tile_n=128 tile_k=64 stages=6 grid=persistent "
+     "epilogue=tma group=8"},
+    {Class::thin,
+     "sm90 schedule=cooperative consumers=2 tile_m=128 tile_n=256 tile_k=64 stages=4 "
+     "grid=persistent epilogue=tma group=8"},
+    {Class::thin,
+     "sm90 schedule=pingpong tile_m=128 tile_n=192 tile_k=64 stages=4 grid=persistent "
+     "epilogue=tma group=8"},
+    {Class::thin,
+     "sm90 schedule=pingpong tile_m=192 tile_n=128 tile_k=64 stages=4 grid=persistent "
+     "epilogue=tma group=8"},
+    {Class::thin,
+     "sm90 schedule=pingpong tile_m=64 tile_n=256 tile_k=64 stages=4 grid=persistent "
+     "epilogue=tma group=8"},
+    {Class::thin,
+     "sm90 schedule=cooperative consumers=2 tile_m=128 tile_n=128 tile_k=64 stages=3 "
+     "grid=persistent epilogue=tma group=8"},
+    {Class::thin,
+     "sm80 form=tile tile_m=128 tile_n=128 tile_k=32 warps_m=2 warps_n=2 warps_k=1 "
+     "stages=4 epilogue=shared group=8"},
+    {Class::big,
+     "sm90 schedule=cooperative consumers=2 tile_m=128 tile_n=256 tile_k=64 stages=4 "
+     "grid=persistent epilogue=tma group=8"},
+    {Class::big,
+     "sm90 schedule=cooperative consumers=2 tile_m=256 tile_n=128 tile_k=64 stages=4 "
+     "grid=persistent epilogue=tma group=8"},
+    {Class::big,
+     "sm90 schedule=cooperative consumers=2 tile_m=256 tile_n=192 tile_k=64 stages=3 "
+     "grid=persistent epilogue=tma group=8"},
+    {Class::big,
+     "sm90 schedule=pingpong tile_m=128 tile_n=128 tile_k=64 stages=6 grid=persistent "
+     "epilogue=tma group=8"},
+    {Class::big,
+     "sm90 schedule=cooperative consumers=2 tile_m=128 tile_n=256 tile_k=64 stages=4 "
+     "grid=persistent epilogue=tma group=16"},
+    {Class::big,
+     "sm90 schedule=pingpong tile_m=128 tile_n=192 tile_k=64 stages=4 grid=persistent "
+     "epilogue=tma group=8"},
+    {Class::big,
+     "sm80 form=tile tile_m=128 tile_n=128 tile_k=32 warps_m=2 warps_n=2 warps_k=1 "
+     "stages=4 epilogue=shared group=8"},
+    {Class::big,
+     "sm80 form=tile tile_m=128 tile_n=256 tile_k=32 warps_m=2 warps_n=4 warps_k=1 "
+     "stages=3 epilogue=shared group=8"},
+}};
+
+Class class_of(const Problem& p, const Device& device) {
+  const double full = kFull * std::max(1, device.cuda.multiprocessors);
+  const auto fills = [&](std::int64_t rows, std::int64_t columns) {
+    return static_cast<double>(tiles_of(p.m, rows) * tiles_of(p.n, columns) * p.batch) >= full;
+  };
+  if (p.flop() <= kTinyFlop && p.k <= 4 * kThin) return Class::tiny;
+  if (!fills(64, 64)) return p.k >= kLong ? Class::split : Class::few;
+  if (!fills(128, 256)) return Class::middle;
+  return p.k <= kThin ? Class::thin : Class::big;
+}
+
+// The palette. `stages=16` asks for the longest ring that fits and K fills.
+constexpr std::array<std::string_view, 20> kTiles90 = {
+    "schedule=single tile_m=64 tile_n=16 tile_k=128",
+    "schedule=single tile_m=64 tile_n=32 tile_k=128",
+    "schedule=single tile_m=64 tile_n=64 tile_k=64",
+    "schedule=cooperative consumers=1 tile_m=64 tile_n=16 tile_k=128",
+    "schedule=cooperative consumers=1 tile_m=64 tile_n=32 tile_k=128",
+    "schedule=cooperative consumers=1 tile_m=64 tile_n=64 tile_k=64",
+    "schedule=cooperative consumers=1 tile_m=64 tile_n=64 tile_k=128",
+    "schedule=cooperative consumers=1 tile_m=64 tile_n=128 tile_k=64",
+    "schedule=cooperative consumers=2 tile_m=128 tile_n=64 tile_k=64",
+    "schedule=cooperative consumers=2 tile_m=128 tile_n=128 tile_k=64",
+    "schedule=cooperative consumers=2 tile_m=128 tile_n=192 tile_k=64",
+    "schedule=cooperative consumers=2 tile_m=128 tile_n=256 tile_k=64",
+    "schedule=cooperative consumers=2 tile_m=256 tile_n=128 tile_k=64",
+    "schedule=cooperative consumers=2 tile_m=256 tile_n=192 tile_k=64",
+    "schedule=cooperative consumers=3 tile_m=192 tile_n=192 tile_k=64",
+    "schedule=pingpong tile_m=64 tile_n=128 tile_k=64",
+    "schedule=pingpong tile_m=64 tile_n=256 tile_k=64",
+    "schedule=pingpong tile_m=128 tile_n=128 tile_k=64",
+    "schedule=pingpong tile_m=128 tile_n=192 tile_k=64",
+    "schedule=pingpong tile_m=192 tile_n=128 tile_k=64",
+};
+constexpr std::array<std::string_view, 14> kTiles80 = {
+    "form=direct tile_m=16 tile_n=8 warps_k=2 ahead=2",
+    "form=direct tile_m=16 tile_n=8 warps_k=4 ahead=2",
+    "form=direct tile_m=16 tile_n=16 warps_k=2 ahead=2",
+    "form=direct tile_m=16 tile_n=16 warps_k=4 ahead=2",
+    "form=direct tile_m=16 tile_n=16 warps_k=8 ahead=2",
+    "form=direct tile_m=16 tile_n=16 warps_k=16 ahead=2",
+    "form=direct tile_m=32 tile_n=16 warps_k=8 ahead=2",
+    "form=direct tile_m=32 tile_n=32 warps_k=4 ahead=2",
+    "form=tile tile_m=16 tile_n=64 tile_k=64 warps_m=1 warps_n=2 warps_k=2 stages=4",
+    "form=tile tile_m=32 tile_n=32 tile_k=64 warps_m=1 warps_n=1 warps_k=4 stages=4",
+    "form=tile tile_m=32 tile_n=64 tile_k=64 warps_m=1 warps_n=2 warps_k=2 stages=4",
+    "form=tile tile_m=64 tile_n=64 tile_k=64 warps_m=2 warps_n=2 warps_k=1 stages=4 "
+    "fragments=double",
+    "form=tile tile_m=128 tile_n=64 tile_k=32 warps_m=2 warps_n=2 warps_k=1 stages=4 "
+    "fragments=double",
+    "form=tile tile_m=128 tile_n=128 tile_k=32 warps_m=2 warps_n=2 warps_k=1 stages=4",
+};
+constexpr std::array<std::string_view, 6> kSplits = {
+    "split_k=1",
+    "split_k=2 reduce=cluster",
+    "split_k=4 reduce=cluster",
+    "split_k=8 reduce=cluster",
+    "split_k=4 reduce=workspace",
+    "split_k=16 reduce=workspace",
+};
+
+// Later wishes replace earlier ones.
+void wish(Wishes& wishes, std::string_view text) {
+  for (const std::string_view word : words(text)) {
+    const std::size_t equals = word.find('=');
+    if (equals == std::string_view::npos) continue;
+    const auto next = std::pair(word.substr(0, equals), word.substr(equals + 1));
+    std::erase_if(wishes, [&](const auto& w) { return w.first == next.first; });
+    wishes.push_back(next);
+  }
+}
+
+// The ring of a palette's program stops here: beyond, another kernel gains nothing.
+std::string_view longest_ring(std::string_view tile) {
+  return tile.find("tile_k=128") != std::string_view::npos ? "stages=6" : "stages=8";
+}
+
+std::int64_t wished_number(const Wishes& wishes, std::string_view key) {
+  for (const auto& [k, value] : wishes) {
+    if (k == key) return std::atoll(std::string(value).c_str());
+  }
+  return 1;
+}
+
+// Three orders of tiles serve all shapes: plain where all are in flight at once or rows of tiles
+// are many and short, by columns where few rows are long, else groups of eight rows.
+std::string_view order_of(const Wishes& tile, const Problem& p, const Device& device) {
+  const std::int64_t rows = tiles_of(p.m, wished_number(tile, "tile_m"));
+  const std::int64_t columns = tiles_of(p.n, wished_number(tile, "tile_n"));
+  if (rows * columns * p.batch <= device.cuda.multiprocessors) return "raster=m group=1";
+  if (rows >= 8) return "raster=m group=8";
+  return rows > 1 ? "raster=n group=1" : "raster=m group=1";
+}
+
+struct Palette {
+  const Problem& problem;
+  const Device& device;
+  Seen seen;
+  std::vector<Program> out;
+
+  void add(const Walk& walk, std::string_view tile, std::string_view more) {
+    Wishes wishes, fixed;
+    wish(wishes, "in_flight=1 cluster=1x1 grid=persistent epilogue=tma copies=together");
+    wish(wishes, longest_ring(tile));
+    wish(wishes, more);
+    wish(wishes, tile);
+    wish(fixed, tile);
+    wish(fixed, order_of(fixed, problem, device));
+    std::erase_if(fixed, [](const auto& w) { return w.first == "stages" || w.first == "ahead"; });
+    for (const std::string_view split : kSplits) {
+      Wishes exact = fixed;
+      wish(exact, split);
+      // A shorter ring beside a tensor-copy epilogue is better than a longer one without.
+      wish(exact, "epilogue=tma");
+      auto program = walk.nearest(wishes, exact);
+      if (!program) {
+        exact.pop_back();
+        program = walk.nearest(wishes, exact);
+      }
+      if (program && seen.add(*program)) out.push_back(*std::move(program));
+    }
+  }
+};
+
+// A row's program; with its tile or, `loosely`, a near one.
+std::optional<Program> expert_program(const Expert& expert, const Problem& problem,
+                                      const Device& device, bool loosely) {
+  const std::string_view name = expert.wishes.substr(0, expert.wishes.find(' '));
+  Wishes wishes, fixed;
+  wish(wishes, "in_flight=1 cluster=1x1 epilogue=exchange copies=together");
+  wish(wishes, expert.wishes);
+  wish(wishes, order_of(wishes, problem, device));
+  wish(wishes, expert.wishes.find("group=16") != std::string_view::npos ? "group=16" : "");
+  for (const auto& w : wishes) {
+    // A schedule that the shape does not allow has no near relative.
+    if (w.first == "schedule" || w.first == "form" || w.first == "reduce" ||
+        (!loosely && (w.first == "tile_m" || w.first == "tile_n" || w.first == "split_k" ||
+                      w.first == "epilogue"))) {
+      fixed.push_back(w);
+    }
+  }
+  return Walk(*find_family(name), problem, device).nearest(wishes, fixed);
+}
+
+}  // namespace
+
+std::vector<Program> cuda_experts(const Problem& problem, const Device& device) {
+  std::vector<Program> out;
+  Seen seen;
+  const Class wanted = class_of(problem, device);
+  for (const bool loosely : {false, true}) {
+    for (const Expert& expert : kExperts) {
+      if (expert.of != wanted) continue;
+      const auto program = expert_program(expert, problem, device, loosely);
+      if (program && seen.add(*program)) out.push_back(*program);
+    }
+    if (!out.empty()) break;
+  }
+  return out;
+}
+
+std::vector<Program> cuda_palette(const Problem& problem, const Device& device) {
+  Palette palette{problem, device, {}, {}};
+  const Walk sm90(sm90_family(), problem, device), sm80(sm80_family(), problem, device);
+  for (const std::string_view tile : kTiles90) {
+    palette.add(sm90, tile, "");
+    // Two CTAs to a multiprocessor instead of a persistent one.
+    if (tile.find("tile_m=128") != std::string_view::npos) palette.add(sm90, tile, "grid=tiles");
+  }
+  for (const std::string_view tile : kTiles80) {
+    palette.add(sm80, tile, "epilogue=exchange");
+    if (problem.flop() <= kTinyFlop) palette.add(sm80, tile, "epilogue=exchange sizes=static");
+  }
+  return palette.out;
+}
+
+}  // namespace tilewright

@@ -1,0 +1,227 @@
+// SPDX-License-Identifier: Apache-2.0
+// Policies on CUDA devices: the contract on invented GPUs, and what the cost model's choice costs
+// on problems whose programs were timed (tests/cases/cuda_times.txt).
+#include "device/invented_gpu.h"
+#include "policy/cost_model_cuda.h"
+#include "policy/experts.h"
+#include "policy/experts_cuda.h"
+#include "policy/ranking.h"
+#include "policy/shortlist.h"
+#include "problem/suite.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <fstream>
+#include <map>
+#include <set>
+
+namespace tilewright {
+namespace {
+
+constexpr const char* kProblems[] = {
+    "64x64x64 f16 acc=f32 nt",          "1x6144x4096 bf16 acc=f32 nt",
+    "100x1001x77 f16 acc=f32 nn",       "512x512x4096 f16 acc=f32 tn",
+    "128x128x16384 f16 acc=f32 nn",     "8192x8192x256 f16 acc=f32 nn",
+    "4096x4096x4096 f16 acc=f16 nt",    "256x384x512 bf16 acc=f32 nn out=f32 alpha=any beta=any",
+    "64x96x128 f16 acc=f32 nn batch=8", "3000x1000x520 f16 acc=f32 tt",
+};
+
+std::vector<Device> gpus() {
+  return {invented_h200(), invented_a100(), invented_rtx3090(), invented_rtx4090()};
+}
+
+Problem problem_of(const char* text) {
+  return parse_problem(text).value();
+}
+
+// Legal and without repeats.
+void expect_sound(const std::vector<Program>& programs, const Problem& problem,
+                  const Device& device) {
+  std::set<std::string> seen;
+  for (const Program& program : programs) {
+    EXPECT_TRUE(seen.insert(program.text()).second) << program.text();
+    for (const Refusal& refusal : refusals(program, problem, device)) {
+      ADD_FAILURE() << device.name << ", " << to_text(problem) << ": " << program.text() << ": "
+                    << refusal.rule << ": " << refusal.reason;
+    }
+  }
+}
+
+TEST(CudaPolicy, ExpertsPaletteAndShortlistsAreLegalAndDistinct) {
+  for (const Device& device : gpus()) {
+    for (const char* text : kProblems) {
+      const Problem problem = problem_of(text);
+      const auto experts = cuda_experts(problem, device);
+      EXPECT_FALSE(experts.empty()) << device.name << ", " << text;
+      expect_sound(experts, problem, device);
+      expect_sound(cuda_palette(problem, device), problem, device);
+      const auto list = shortlist(problem, device, 10);
+      EXPECT_GE(list.size(), 3U) << device.name << ", " << text;
+      EXPECT_LE(list.size(), 10U);
+      expect_sound(list, problem, device);
+      EXPECT_EQ(list, shortlist(problem, device, 10));
+    }
+  }
+}
+
+TEST(CudaPolicy, EveryPolicyProposesLegalProgramsOnce) {
+  for (const char* name : {"analytic", "evolve"}) {
+    for (const Device& device : {invented_h200(), invented_rtx3090()}) {
+      const PolicyContext context{problem_of("512x768x1024 f16 acc=f32 nn"), device, 3, {}};
+      std::vector<Program> runs[2];
+      for (auto& run : runs) {
+        auto policy = make_policy(name, context).value();
+        for (int i = 0; i < 6; ++i) std::ranges::move(policy->propose(4), std::back_inserter(run));
+        EXPECT_EQ(run.size(), 24U) << name;
+        expect_sound(run, context.problem, device);
+      }
+      EXPECT_EQ(runs[0], runs[1]) << name;
+    }
+  }
+}
+
+TEST(CudaPolicy, ShortlistsMixKindsAndKeepStaticSizesForTinyProblems) {
+  const Device device = invented_h200();
+  for (const char* text : {"64x64x64 f16 acc=f32 nt", "1024x1024x1024 f16 acc=f32 nn",
+                           "512x512x4096 f16 acc=f32 nn"}) {
+    const Problem problem = problem_of(text);
+    std::set<std::string> kinds;
+    bool has_static = false;
+    for (const Program& program : shortlist(problem, device, 10)) {
+      kinds.insert(kind_of(program));
+      has_static = has_static || program.word("sizes") == "static";
+    }
+    EXPECT_GE(kinds.size(), 4U) << text;
+    EXPECT_EQ(has_static, problem.flop() < 1e8) << text;
+  }
+  Device cpu;
+  EXPECT_TRUE(shortlist(problem_of("64x64x64"), cpu, 10).empty());
+}
+
+TEST(CudaPolicy, ExpertsFollowTheClass) {
+  const Device device = invented_h200();
+  const auto first = [&](const char* text) {
+    return cuda_experts(problem_of(text), device).front();
+  };
+  EXPECT_EQ(first("64x64x64 f16 acc=f32 nt").word("form"), "direct");
+  EXPECT_GT(first("128x128x16384 f16 acc=f32 nn").number("split_k"), 1);
+  EXPECT_EQ(first("8192x8192x256 f16 acc=f32 nn").word("schedule"), "pingpong");
+  EXPECT_EQ(first("8192x8192x8192 f16 acc=f32 nn").number("tile_n"), 256);
+  // An older GPU has the other family only.
+  for (const Program& p : cuda_experts(problem_of("8192x8192x8192"), invented_a100())) {
+    EXPECT_EQ(p.family().name, "sm80");
+  }
+}
+
+TEST(CudaRanking, BeatsALargerRandomSample) {
+  const Device device = invented_h200();
+  for (const char* text : {"256x256x256 f16 acc=f32 nn", "1024x1024x1024 f16 acc=f32 nn",
+                           "64x16384x4096 f16 acc=f32 nt"}) {
+    const PolicyContext context{problem_of(text), device, 1, {}};
+    const auto spaces = legal_spaces(context.problem, device);
+    Rng rng(5);
+    const auto ranked = rank_sample(spaces, context, Seen(), rng);
+    ASSERT_FALSE(ranked.empty());
+    EXPECT_TRUE(std::ranges::is_sorted(ranked, {}, &Ranked::seconds));
+    double best = 1;
+    for (int i = 0; i < 3000; ++i) {
+      best = std::min(best, estimate_seconds(*sample_any(spaces, rng), context.problem, device));
+    }
+    EXPECT_LE(ranked.front().seconds, 1.02 * best) << text;
+  }
+}
+
+struct Timed {
+  double us;
+  Program program;
+};
+
+std::map<std::string, std::vector<Timed>> timed_programs() {
+  std::map<std::string, std::vector<Timed>> out;
+  std::ifstream file(TILEWRIGHT_SOURCE_DIR "/tests/cases/cuda_times.txt");
+  for (std::string line; std::getline(file, line);) {
+    if (line.empty() || line[0] == '#') continue;
+    const std::size_t a = line.find(" | "), b = line.find(" | ", a + 3);
+    auto program = parse_program(line.substr(b + 3));
+    if (!program) {
+      ADD_FAILURE() << line << ": " << program.error().message;
+      continue;
+    }
+    out[line.substr(a + 3, b - a - 3)].push_back({std::stod(line), *std::move(program)});
+  }
+  return out;
+}
+
+TEST(CudaCostModel, ChoosesWellAmongTimedPrograms) {
+  const Device device = invented_h200();
+  double regret = 0, off = 0;
+  int problems = 0, programs = 0, pairs = 0, ordered = 0;
+  for (const auto& [text, timed] : timed_programs()) {
+    const Problem problem = problem_of(text.c_str());
+    const auto estimate = [&](const Timed& t) {
+      return estimate_seconds(t.program, problem, device) * 1e6;
+    };
+    const Timed& chosen = *std::ranges::min_element(timed, {}, estimate);
+    const Timed& fastest = *std::ranges::min_element(timed, {}, &Timed::us);
+    EXPECT_LE(chosen.us, 1.3 * fastest.us) << text << ": " << chosen.program.text();
+    regret += std::log(chosen.us / fastest.us);
+    ++problems;
+    for (const Timed& a : timed) {
+      off += std::abs(std::log(estimate(a) / a.us));
+      ++programs;
+      for (const Timed& b : timed) {
+        if (a.us * 1.25 > b.us) continue;
+        ++pairs;
+        ordered += estimate(a) < estimate(b) ? 1 : 0;
+      }
+    }
+  }
+  ASSERT_GT(problems, 10);
+  EXPECT_LT(std::exp(regret / problems), 1.05);
+  EXPECT_LT(std::exp(off / programs), 1.25);
+  EXPECT_GT(ordered, 0.95 * pairs) << ordered << " of " << pairs;
+}
+
+TEST(CudaCostModel, IsFiniteAndPositiveEverywhere) {
+  Rng rng(11);
+  for (const Device& device : gpus()) {
+    for (const char* text : kProblems) {
+      const Problem problem = problem_of(text);
+      const auto spaces = legal_spaces(problem, device);
+      for (int i = 0; i < 20; ++i) {
+        const Program program = *sample_any(spaces, rng);
+        const double seconds = estimate_seconds(program, problem, device);
+        EXPECT_TRUE(std::isfinite(seconds)) << program.text();
+        EXPECT_GT(seconds, 0.5e-6) << program.text();
+      }
+    }
+  }
+}
+
+TEST(Sweep, SharesKernelsBetweenShapes) {
+  const Suite grid = read_suite("@grid1000").value();
+  std::vector<Problem> problems;
+  for (std::size_t i = 0; i < grid.entries.size(); i += 5) {
+    problems.push_back(grid.entries[i].problem);
+    problems.back().b_transposed = i % 2 == 1;
+  }
+  const auto kernels = sweep_set(problems, invented_h200(), 8);
+  std::set<std::string> keys, programs;
+  std::size_t served = 0;
+  for (const SweepKernel& kernel : kernels) {
+    EXPECT_TRUE(keys.insert(kernel_key(kernel.program, kernel.problem)).second);
+    EXPECT_TRUE(is_legal(kernel.program, kernel.problem, invented_h200()));
+    if (kernel.program.word("sizes") == "runtime") programs.insert(kernel.program.text());
+    served += kernel.serves;
+  }
+  EXPECT_GT(served, 6 * problems.size());
+  // The whole grid in both layouts, at 10 a shape, needs about 350.
+  EXPECT_LT(programs.size(), 350U);
+  RecordProperty("runtime_programs", static_cast<int>(programs.size()));
+}
+
+}  // namespace
+}  // namespace tilewright
