@@ -15,8 +15,6 @@
 #include <ctime>
 
 namespace tilewright {
-namespace {
-
 std::string utc_now() {
   const std::time_t now = std::time(nullptr);
   std::tm parts{};
@@ -25,8 +23,6 @@ std::string utc_now() {
   std::strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%SZ", &parts);
   return text;
 }
-
-}  // namespace
 
 Result<Problems> read_problems(const std::vector<std::string>& arguments, bool strict) {
   Problems problems;

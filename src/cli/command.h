@@ -34,6 +34,7 @@ void add_bench(CLI::App& app, Cli& cli);
 void add_verify(CLI::App& app, Cli& cli);
 void add_gen(CLI::App& app, Cli& cli);
 void add_explain(CLI::App& app, Cli& cli);
+void add_report(CLI::App& app, Cli& cli);
 void add_db(CLI::App& app, Cli& cli);
 void add_wisdom(CLI::App& app, Cli& cli);
 void add_doctor(CLI::App& app, Cli& cli);
@@ -55,6 +56,8 @@ struct Problems {
 // only reads or writes text, `described` also allows a file that describes a device.
 enum class Described { refused, allowed };
 [[nodiscard]] Result<Device> this_device(const Cli& cli, Described described = Described::refused);
+
+[[nodiscard]] std::string utc_now();  // 2026-01-31T12:00:00Z
 
 // Date, host, device, versions: the head of every machine-readable output.
 [[nodiscard]] Context context_of(const Cli& cli, const Device& device);

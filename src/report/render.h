@@ -19,8 +19,12 @@ namespace tilewright {
 
 inline constexpr std::size_t kReportWidth = 120;
 
+struct SuiteReport;
+
 // {"schema_version": ..., "kind": ..., "context": {...}}
 [[nodiscard]] nlohmann::json envelope(std::string_view kind, const Context& context);
+// Shapes, rows and trials of a suite's report.
+[[nodiscard]] nlohmann::json counts_of(const SuiteReport& report);
 // JSON text that never throws: bytes that are no UTF-8 become U+FFFD. A newline at the end.
 [[nodiscard]] std::string json_text(const nlohmann::json& value, bool on_one_line);
 
