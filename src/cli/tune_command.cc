@@ -22,7 +22,7 @@ namespace {
 
 struct TuneFlags {
   ProblemFlags problems;
-  std::string budget, mode = "offline", run, format = "human", summary_file;
+  std::string budget, mode = "offline", effort = "normal", run, format = "human", summary_file;
   std::vector<std::string> baselines;
   bool fresh = false, require = false;
 };
@@ -30,7 +30,7 @@ struct TuneFlags {
 // The same command twice is one run: a second start continues it.
 std::string run_id(const TuneFlags& flags, const Cli& cli) {
   if (!flags.run.empty()) return flags.run;
-  return hash128(fmt::format("{}|{}|{}|{}", flags.budget, flags.mode,
+  return hash128(fmt::format("{}|{}|{}|{}|{}", flags.budget, flags.mode, flags.effort,
                              cli.settings.text("tune.policy"), cli.settings.text("tune.seed")))
       .substr(0, 12);
 }
@@ -46,6 +46,12 @@ Result<TuneOptions> options_of(const TuneFlags& flags, const Cli& cli) {
                 "modes: offline, hot, cold, server, wall (CUDA)");
   }
   options.mode = *mode;
+  const std::optional<Effort> effort = effort_from(flags.effort);
+  if (!effort) {
+    return fail(ErrorCode::usage, fmt::format("--effort: unknown effort '{}'", flags.effort),
+                "efforts: normal, sweep");
+  }
+  options.effort = *effort;
   Result<std::int64_t> seed = cli.settings.number("tune.seed");
   if (!seed) return tl::unexpected(seed.error());
   Result<std::int64_t> threads = cli.settings.number("execute.threads");
@@ -180,6 +186,10 @@ void add_tune(CLI::App& app, Cli& cli) {
                       "Time for all problems (90s, 10m, 1h), or '40 trials' for each; both may be "
                       "given, separated by a comma");
   command->add_option("--mode", flags->mode, "offline, hot, cold, server or wall (CUDA)")
+      ->capture_default_str();
+  command
+      ->add_option("--effort", flags->effort,
+                   "normal, or sweep: shorter timings and one finalist, for many problems")
       ->capture_default_str();
   command->add_option("--baseline", flags->baselines, "Only these baselines in the final timing");
   command->add_option("--run", flags->run, "Name of the run (default: derived from the flags)");

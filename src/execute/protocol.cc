@@ -153,6 +153,7 @@ void write_fields(Json& json, const OpenRequest& r) {
   json["arena"] = r.arena;
   json["workspace_in_use"] = r.workspace_in_use;
   json["workspace_zeroed"] = r.workspace_zeroed;
+  json["vendor_search"] = r.vendor_search;
 }
 void read_fields(Reader& in, OpenRequest& r) {
   in.read("problem", r.problem);
@@ -165,6 +166,7 @@ void read_fields(Reader& in, OpenRequest& r) {
   in.read_optional("arena", r.arena);
   in.read_optional("workspace_in_use", r.workspace_in_use);
   in.read_optional("workspace_zeroed", r.workspace_zeroed);
+  in.read_optional("vendor_search", r.vendor_search);
 }
 void write_fields(Json& json, const ReapRequest& r) {
   json["pid"] = r.pid;

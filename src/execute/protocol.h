@@ -36,6 +36,7 @@ struct OpenRequest {
   // CUDA alone: which arena this is, and what of its workspace was handed out and is zero at first.
   std::string arena;
   std::int64_t workspace_in_use = 0, workspace_zeroed = 0;
+  double vendor_search = 1;  // WorkerOptions
 };
 // Kill what is left of a session, after `grace_ms` for it to end by itself, and wait for it.
 struct ReapRequest {

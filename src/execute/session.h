@@ -32,6 +32,8 @@ struct WorkerOptions {
   // Wall limit of one candidate call; a call has this and the time that 1 GFLOP/s would need.
   std::chrono::milliseconds call_limit{2000};
   std::size_t memory_limit = std::size_t{8} << 30;  // what a session may add to its start
+  // CUDA: times the usual budgets of the vendor library's own searches (SearchBudgets).
+  double vendor_search = 1;
 };
 
 // One burst: `calls` calls of one contestant back to back, rotating over the sets. Pauses

@@ -37,8 +37,9 @@ struct TimedChecks {
 
 struct Column {  // one contestant
   std::string name;
-  double median_us = 0;  // per call
-  double spread = 0;     // MAD / median
+  double median_us = 0;   // per call
+  double latency_us = 0;  // of single calls with the host's share; 0 if not measured
+  double spread = 0;      // MAD / median
   // Against the candidate: t_column / t_candidate, paired by round. 1 for the candidate itself.
   Interval ratio;
   Comparison comparison = Comparison::same;

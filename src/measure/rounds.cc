@@ -125,13 +125,15 @@ BurstResult reduce(const TimingReply& reply) {
   BurstResult result;
   result.wall = reply.wall_seconds;
   result.claimed = reply.claimed_seconds;
-  std::vector<double> seconds;
+  std::vector<double> seconds, latencies;
   for (const Sample& sample : reply.samples) {
     seconds.push_back(sample.seconds);
+    if (sample.latency > 0) latencies.push_back(sample.latency);
     result.counted += sample.seconds * sample.calls;
     result.switches = std::max(result.switches, sample.switches);  // of the whole burst, in each
   }
   result.seconds = seconds.empty() ? 0 : median(seconds);
+  result.latency = latencies.empty() ? 0 : median(latencies);
   return result;
 }
 
@@ -221,6 +223,8 @@ Timing conclude(const std::vector<Slot>& slots, const std::vector<Round>& rounds
     column.round_us =
         over_rounds(believed, i, [](const BurstResult& b) { return b.seconds * 1e6; });
     column.median_us = median(column.round_us);
+    column.latency_us =
+        median(over_rounds(believed, i, [](const BurstResult& b) { return b.latency * 1e6; }));
     column.spread = median_absolute_deviation(column.round_us) / column.median_us;
     column.ratio = i == 0 ? Interval{1, 1, 1} : interval(i);
     const bool verdict = timing.finding.ok() && believed.size() >= kVerdictRounds;

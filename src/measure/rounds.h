@@ -40,6 +40,7 @@ struct PlannedBurst {
 // What one burst of one slot gave.
 struct BurstResult {
   double seconds = 0;         // per call: the mean over a burst, the median over single calls
+  double latency = 0;         // median over single calls with the host's share; 0 if not measured
   double counted = 0;         // all counted calls together
   std::int64_t switches = 0;  // involuntary context switches
   double wall = 0;            // the request, by our clock

@@ -97,14 +97,15 @@ class CudaRig final : public Rig {
   std::vector<BaselineInfo> baselines(const Problem& problem) const override {
     return cuda_baselines_for(problem, shop_->device);
   }
-  std::map<std::string, std::string> conditions() const override {
-    if (!shop_->telemetry) return {};
+  std::optional<Conditions> conditions() const override {
+    if (!shop_->telemetry) return std::nullopt;
     const cuda::Reading now = shop_->telemetry->read();
-    return {{"sm_mhz", fmt::format("{}", now.sm_megahertz)},
-            {"memory_mhz", fmt::format("{}", now.memory_megahertz)},
-            {"watts", fmt::format("{:.0f}", now.watts)},
-            {"celsius", fmt::format("{}", now.celsius)},
-            {"throttle", cuda::throttle_text(now.throttle)}};
+    Conditions found;
+    found.sm_mhz = now.sm_megahertz;
+    found.watts = now.watts;
+    found.celsius = now.celsius;
+    found.throttle = cuda::throttle_text(now.throttle);
+    return found;
   }
 
  private:
@@ -119,6 +120,7 @@ Result<std::unique_ptr<Rig>> make_cuda_rig(const Device& device, Compiler& compi
   if (!context) return tl::unexpected(context.error());
   WorkerOptions worker_options;
   worker_options.runner = options.runner;
+  worker_options.vendor_search = options.vendor_search;
   Result<CudaWorker> worker = CudaWorker::start(worker_options, device);
   if (!worker) return tl::unexpected(worker.error());
   auto shop = std::unique_ptr<Shop>(

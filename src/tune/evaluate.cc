@@ -34,25 +34,37 @@ void fail_trial(Trial& trial, const Finding& finding) {
 
 }  // namespace
 
-EvaluationPlan screening_plan(const Device& device, Mode mode, const std::string& reference) {
+std::optional<Effort> effort_from(std::string_view name) {
+  if (name == "normal") return Effort::normal;
+  if (name == "sweep") return Effort::sweep;
+  return std::nullopt;
+}
+
+EvaluationPlan screening_plan(const Device& device, Mode mode, const std::string& reference,
+                              Effort effort) {
   EvaluationPlan plan;
   plan.stage = "screen";
   plan.quick_proof = true;
   plan.measure = options_for(device, mode);
   plan.measure.rounds = 3;
   plan.measure.burst_seconds = device.kind == DeviceKind::cuda ? 0.003 : 0.006;
+  if (effort == Effort::sweep) plan.measure.burst_seconds /= 2;
   plan.measure.self_pair = false;
   if (!reference.empty()) plan.baselines = {reference};
   return plan;
 }
 
 EvaluationPlan final_plan(const Device& device, Mode mode,
-                          const std::vector<std::string>& baselines) {
+                          const std::vector<std::string>& baselines, Effort effort) {
   EvaluationPlan plan;
   plan.measure = options_for(device, mode);
   if (device.kind == DeviceKind::cpu) {
     plan.measure.rounds = 9;
     plan.measure.burst_seconds = 0.008;
+  }
+  if (effort == Effort::sweep) {
+    plan.measure.rounds = 5;
+    plan.measure.burst_seconds /= 4;
   }
   plan.baselines = baselines;
   return plan;
@@ -60,7 +72,13 @@ EvaluationPlan final_plan(const Device& device, Mode mode,
 
 Workbench::Workbench(const Problem& problem, const Device& device, Rig& rig, QuietGate& gate,
                      Mode mode, std::uint64_t seed)
-    : problem_(problem), device_(device), rig_(rig), gate_(gate), mode_(mode), seed_(seed) {}
+    : problem_(problem),
+      device_(device),
+      rig_(rig),
+      gate_(gate),
+      mode_(mode),
+      seed_(seed),
+      chance_(seed, 0x5c) {}
 
 Result<std::unique_ptr<Workbench>> Workbench::create(const Problem& problem, const Device& device,
                                                      Rig& rig, QuietGate& gate, Mode mode,
@@ -183,6 +201,11 @@ Result<Trial> Workbench::evaluate(const CompileResult& built, const EvaluationPl
   trial.binary_hash = built.binary->hash;
   trial.compile_seconds = built.binary->compile_seconds;
   trial.compiler = built.binary->compiler;
+  if (device_.kind == DeviceKind::cuda) {
+    const CubinFacts& facts = built.binary->cubin;
+    trial.cubin =
+        CubinNotes{facts.registers, facts.spill_stores + facts.spill_loads, facts.wgmma_serialized};
+  }
 
   if (Status status = stand_->use(&built.binary->launch); !status) {
     fail_trial(trial, {Outcome::launch_error, "workspace", status.error().message});
@@ -205,11 +228,24 @@ Result<Trial> Workbench::evaluate(const CompileResult& built, const EvaluationPl
   trial.norm_ratio = verdict.norm_ratio;
   trial.repeatable = verdict.repeatable;
   fail_trial(trial, verdict.finding);
-  if (verdict.finding.ok() && plan.time) time_candidate(session, plan, trial);
+  if (verdict.finding.ok() && plan.time) time_candidate(*opened, plan, trial);
   return finish();
 }
 
-void Workbench::time_candidate(Session& session, const EvaluationPlan& plan, Trial& trial) {
+// All sets that were written in the finals; in a screening a few, which nobody can foresee.
+std::vector<int> Workbench::to_check(const std::vector<int>& sets, const EvaluationPlan& plan) {
+  constexpr std::size_t kScreened = 4;
+  if (!plan.quick_proof || sets.size() <= kScreened) return sets;
+  std::vector<int> some = sets;
+  for (std::size_t i = 0; i < kScreened; ++i) {
+    std::swap(some[i], some[i + chance_.below(some.size() - i)]);
+  }
+  some.resize(kScreened);
+  return some;
+}
+
+void Workbench::time_candidate(const Opened& opened, const EvaluationPlan& plan, Trial& trial) {
+  Session& session = *opened.session;
   Verifier& verifier = stand_->verifier();
   verifier.arm();
   if (const Finding finding = session.reprepare(); !finding.ok()) {
@@ -217,15 +253,19 @@ void Workbench::time_candidate(Session& session, const EvaluationPlan& plan, Tri
     return;
   }
   Timing timing;
+  trial.before = rig_.conditions();
   {
     const auto quiet = quiet_while_timing();
     MeasureOptions options = plan.measure;
     options.seed = seed_;
     TimedChecks checks;
     checks.before_round = [&] { verifier.refresh(); };
-    checks.after_round = [&](const std::vector<int>& sets) { return verifier.check_timed(sets); };
+    checks.after_round = [&](const std::vector<int>& sets) {
+      return verifier.check_timed(to_check(sets, plan));
+    };
     timing = measure(session, stand_->sets(), plan.baselines, options, checks);
   }
+  trial.after = rig_.conditions();
   if (!timing.finding.ok()) {
     fail_trial(trial, timing.finding);
     return;
@@ -239,15 +279,21 @@ void Workbench::time_candidate(Session& session, const EvaluationPlan& plan, Tri
     if (column.name == "candidate") {
       trial.time_us = column.median_us;
       trial.spread = column.spread;
+      trial.latency_us = column.latency_us;
       continue;
     }
     BaselineTime& baseline = trial.baselines[column.name];
     baseline.time_us = column.median_us;
+    baseline.latency_us = column.latency_us;
     baseline.ratio_low = column.ratio.low;
     baseline.ratio = column.ratio.mid;
     baseline.ratio_high = column.ratio.high;
     baseline.comparison = name_of(column.comparison);
     baseline.headline = !beside_.contains(column.name);
+    const auto at = std::ranges::find(plan.baselines, column.name) - plan.baselines.begin();
+    if (static_cast<std::size_t>(at) < opened.choices.size()) {
+      baseline.choice = opened.choices[static_cast<std::size_t>(at)];
+    }
   }
 }
 

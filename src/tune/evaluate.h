@@ -4,17 +4,28 @@
 #pragma once
 
 #include "base/error.h"
+#include "base/rng.h"
 #include "compile/compile.h"
 #include "trial/trial.h"
 #include "tune/quiet_gate.h"
 #include "tune/rig.h"
 
 #include <memory>
+#include <optional>
 #include <set>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace tilewright {
+
+// How much is measured for a decision. sweep: for many problems in little time, with wider
+// intervals, one finalist, and a quarter of the usual time for the vendor library's own search.
+enum class Effort { normal, sweep };
+[[nodiscard]] std::optional<Effort> effort_from(std::string_view name);
+[[nodiscard]] constexpr double vendor_search(Effort effort) {
+  return effort == Effort::sweep ? 0.25 : 1;
+}
 
 // How thoroughly: screening orders candidates cheaply, the final stage is what a report may use.
 struct EvaluationPlan {
@@ -25,9 +36,11 @@ struct EvaluationPlan {
   bool time = true;                    // false: prove only
 };
 [[nodiscard]] EvaluationPlan screening_plan(const Device& device, Mode mode,
-                                            const std::string& reference);
+                                            const std::string& reference,
+                                            Effort effort = Effort::normal);
 [[nodiscard]] EvaluationPlan final_plan(const Device& device, Mode mode,
-                                        const std::vector<std::string>& baselines);
+                                        const std::vector<std::string>& baselines,
+                                        Effort effort = Effort::normal);
 
 // The bench of one problem: its operands, references and baselines.
 class Workbench {
@@ -56,7 +69,8 @@ class Workbench {
   Status prepare();
   Result<Opened> open_libraries(std::vector<std::string>& present);
   [[nodiscard]] std::unique_ptr<QuietGate::Quiet> quiet_while_timing();
-  void time_candidate(Session& session, const EvaluationPlan& plan, Trial& trial);
+  void time_candidate(const Opened& opened, const EvaluationPlan& plan, Trial& trial);
+  [[nodiscard]] std::vector<int> to_check(const std::vector<int>& sets, const EvaluationPlan& plan);
 
   Problem problem_;
   Device device_;
@@ -64,6 +78,7 @@ class Workbench {
   QuietGate& gate_;
   Mode mode_;
   std::uint64_t seed_;
+  Rng chance_;  // which outputs a screening looks at
   std::unique_ptr<Stand> stand_;
   std::vector<std::string> baselines_, remarks_;
   std::set<std::string> beside_;  // baselines that are shown but are no part of "fastest"

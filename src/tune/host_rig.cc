@@ -75,7 +75,7 @@ class HostRig final : public Rig {
   std::vector<BaselineInfo> baselines(const Problem& problem) const override {
     return baselines_for(problem, device_);
   }
-  std::map<std::string, std::string> conditions() const override { return {}; }
+  std::optional<Conditions> conditions() const override { return std::nullopt; }
 
  private:
   Device device_;

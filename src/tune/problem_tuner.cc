@@ -29,7 +29,9 @@ std::size_t compile_ahead(const Device& device) {
   return device.kind == DeviceKind::cpu ? 3 : 2 * static_cast<std::size_t>(compile_workers(device));
 }
 
-constexpr std::size_t kFinalists = 3;
+std::size_t finalists(Effort effort) {
+  return effort == Effort::sweep ? 1 : 3;
+}
 constexpr int kDefaultTrials = 64;        // when no budget is given
 constexpr double kFinalsShare = 0.4;      // of a problem's time, at most
 constexpr double kFinalistSeconds = 1.0;  // first guess of a finalist's cost, then measured
@@ -42,13 +44,17 @@ class ProblemTuner {
   }
 
   Result<TuneResult> run() {
+    if (Status status = recall(); !status) return tl::unexpected(status.error());
+    // Compiling begins while the libraries are being prepared.
+    queue_.emplace(bench_.compiler, bench_.gate, result_.problem, bench_.device,
+                   compile_workers(bench_.device));
+    feed();
     Result<std::unique_ptr<Workbench>> workbench =
         Workbench::create(result_.problem, bench_.device, bench_.rig, bench_.gate,
                           bench_.options.mode, bench_.options.seed);
     if (!workbench) return tl::unexpected(workbench.error());
     workbench_ = *std::move(workbench);
     for (const std::string& remark : workbench_->remarks()) log(remark);
-    if (Status status = recall(); !status) return tl::unexpected(status.error());
     if (Status status = screen(); !status) return tl::unexpected(status.error());
     if (Status status = finals(); !status) return tl::unexpected(status.error());
     result_.interrupted = stopped();
@@ -72,6 +78,8 @@ class ProblemTuner {
     TrialQuery query;
     query.device = bench_.device.fingerprint();
     query.mode = name_of(bench_.options.mode);
+    // A sweep passes through too many problems to learn each from all others.
+    if (bench_.options.effort == Effort::sweep) query.problem = to_text(result_.problem);
     Result<std::vector<Trial>> history = bench_.database.select(query);
     if (!history) return tl::unexpected(history.error());
     std::vector<Trial> own;
@@ -113,27 +121,29 @@ class ProblemTuner {
     if (!budget_.deadline || result_.trials + result_.resumed == 0) return true;
     const double share = Seconds(*budget_.deadline - begun_).count();
     const double reserve =
-        std::min(final_seconds_ * static_cast<double>(kFinalists), kFinalsShare * share);
+        std::min(final_seconds_ * static_cast<double>(finalists(bench_.options.effort)),
+                 kFinalsShare * share);
     return Seconds(*budget_.deadline - Clock::now()).count() > reserve;
   }
 
+  // Keeps the compilers busy.
+  void feed() {
+    const auto room = static_cast<std::size_t>(std::clamp<std::int64_t>(
+        trials_left(), 0, static_cast<std::int64_t>(compile_ahead(bench_.device))));
+    while (!dry_ && queue_->in_flight() < room) {
+      std::vector<Program> proposed = policy_->propose(1);
+      dry_ = proposed.empty();
+      for (Program& program : proposed) queue_->push(std::move(program));
+    }
+  }
+
   Status screen() {
-    const EvaluationPlan plan =
-        screening_plan(bench_.device, bench_.options.mode, workbench_->reference());
-    CompileQueue queue(bench_.compiler, bench_.gate, result_.problem, bench_.device,
-                       compile_workers(bench_.device));
-    const std::size_t ahead = compile_ahead(bench_.device);
-    bool dry = false;  // the policy has nothing more to say
+    const EvaluationPlan plan = screening_plan(bench_.device, bench_.options.mode,
+                                               workbench_->reference(), bench_.options.effort);
     while (!stopped() && trials_left() > 0 && time_left_for_search()) {
-      const auto room = static_cast<std::size_t>(
-          std::min<std::int64_t>(trials_left(), static_cast<std::int64_t>(ahead)));
-      while (!dry && queue.in_flight() < room) {
-        std::vector<Program> proposed = policy_->propose(1);
-        dry = proposed.empty();
-        for (Program& program : proposed) queue.push(std::move(program));
-      }
-      if (queue.in_flight() == 0) break;
-      std::optional<Built> built = queue.pop(std::chrono::milliseconds(50));
+      feed();
+      if (queue_->in_flight() == 0) break;
+      std::optional<Built> built = queue_->pop(std::chrono::milliseconds(50));
       if (!built) continue;
       if (!built->result.binary && !blames_candidate(built->result.finding)) {
         if (stopped()) break;
@@ -149,8 +159,9 @@ class ProblemTuner {
       binaries_.insert_or_assign(built->program.text(), std::move(built->result));
       report(*trial);
     }
-    if (dry) log("every legal program of this problem has been tried");
-    if (!dry && !stopped() && !time_left_for_search() && bench_.options.budget.trials) {
+    queue_.reset();
+    if (dry_) log("every legal program of this problem has been tried");
+    if (!dry_ && !stopped() && !time_left_for_search() && bench_.options.budget.trials) {
       result_.skipped.push_back(fmt::format("{} of {} programs: the time budget was spent",
                                             trials_left(), *bench_.options.budget.trials));
     }
@@ -161,10 +172,11 @@ class ProblemTuner {
   Status finals() {
     std::ranges::stable_sort(
         screened_, [](const Trial& a, const Trial& b) { return fitness(a) > fitness(b); });
-    const EvaluationPlan plan = final_plan(bench_.device, bench_.options.mode, final_baselines());
+    const EvaluationPlan plan =
+        final_plan(bench_.device, bench_.options.mode, final_baselines(), bench_.options.effort);
     std::size_t admitted = 0;
     for (const Trial& candidate : screened_) {
-      if (admitted == kFinalists) break;
+      if (admitted == finalists(bench_.options.effort)) break;
       if (stopped() && admitted > 0) break;
       if (past_deadline() && admitted > 0) break;
       Result<CompileResult> built = binary_of(candidate);
@@ -255,6 +267,8 @@ class ProblemTuner {
   TuneResult result_;
   std::unique_ptr<Workbench> workbench_;
   std::unique_ptr<Policy> policy_;
+  std::optional<CompileQueue> queue_;
+  bool dry_ = false;  // the policy has nothing more to say
   std::vector<Trial> screened_;
   std::map<std::string, CompileResult> binaries_;
   int resumed_in_run_ = 0;

@@ -9,12 +9,13 @@
 #include "compile/compile.h"
 #include "execute/session.h"
 #include "measure/measure.h"
+#include "trial/trial.h"
 #include "verify/verify.h"
 
 #include <filesystem>
 #include <functional>
-#include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -37,6 +38,7 @@ class Stand {
 
 struct RigOptions {
   std::filesystem::path runner;  // empty: beside this program
+  double vendor_search = 1;      // WorkerOptions
   std::function<void(const std::string&)> log;
 };
 
@@ -50,8 +52,8 @@ class Rig {
                                                              std::uint64_t seed) = 0;
   // Every baseline known for this kind of device, available or not.
   [[nodiscard]] virtual std::vector<BaselineInfo> baselines(const Problem& problem) const = 0;
-  // Clocks, power and the like at this moment, by name; empty where they cannot be read.
-  [[nodiscard]] virtual std::map<std::string, std::string> conditions() const = 0;
+  // Clocks, power and the like at this moment; nothing where they cannot be read.
+  [[nodiscard]] virtual std::optional<Conditions> conditions() const = 0;
 };
 
 // The two kinds.

@@ -62,8 +62,10 @@ Result<std::vector<TuneResult>> tune(const std::vector<Problem>& problems, const
   compile_options.warn = options.log;
   Result<Compiler> compiler = Compiler::create(compile_options);
   if (!compiler) return tl::unexpected(compiler.error());
-  Result<std::unique_ptr<Rig>> rig =
-      Rig::create(device, *compiler, {.runner = options.runner, .log = options.log});
+  Result<std::unique_ptr<Rig>> rig = Rig::create(device, *compiler,
+                                                 {.runner = options.runner,
+                                                  .vendor_search = vendor_search(options.effort),
+                                                  .log = options.log});
   if (!rig) return tl::unexpected(rig.error());
 
   QuietGate gate;

@@ -6,6 +6,7 @@
 #include "measure/measure.h"
 #include "policy/policy.h"
 #include "record/database.h"
+#include "tune/evaluate.h"
 
 #include <atomic>
 #include <chrono>
@@ -35,6 +36,7 @@ struct TuneOptions {
   std::string policy = "evolve";
   Budget budget;
   Mode mode = Mode::offline;
+  Effort effort = Effort::normal;
   int threads = 0;  // 0: device.cores
   std::uint64_t seed = 1;
   std::string run;               // run id

@@ -113,6 +113,7 @@ Result<Opened> CudaWorker::open(const DeviceArena& arena, const Binary* candidat
   request.arena = arena.id();
   request.workspace_in_use = arena.workspace_in_use();
   request.workspace_zeroed = arena.workspace_zeroed();
+  request.vendor_search = state_->options.vendor_search;
   std::vector<int> fds = {arena.fd()};
   int binary = -1;
   if (candidate != nullptr) {

@@ -69,6 +69,7 @@ Done DeviceContest::open(const OpenRequest& request, int arena_fd, Reply& reply)
   layout_ = request.layout;
   workspace_ = request.workspace_in_use;
   zeroed_ = request.workspace_zeroed;
+  vendor_search_ = request.vendor_search;
   for (const std::string& name : request.baselines) {
     if (Done made = prepare_baseline(name); !made) return made;
     const Prepared& prepared = prepared_.at(name);
@@ -102,6 +103,9 @@ Done DeviceContest::prepare_baseline(const std::string& name) {
     if (!opened) return refused(opened.error());
     libraries_.emplace(std::move(*opened));
   }
+  const SearchBudgets usual;
+  libraries_->set_budgets({.autotune_seconds = usual.autotune_seconds * vendor_search_,
+                           .neighbours_seconds = usual.neighbours_seconds * vendor_search_});
   auto made = libraries_->make(name, problem_);
   if (!made) return refused(made.error());
   std::vector<CudaGemm> products;

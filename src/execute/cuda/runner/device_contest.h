@@ -89,6 +89,7 @@ class DeviceContest {
   Problem problem_;  // of the session
   ArenaLayout layout_;
   std::int64_t workspace_ = 0, zeroed_ = 0;
+  double vendor_search_ = 1;
   std::vector<std::string> names_;  // of the session's baselines
   std::optional<Launch> launch_;
   std::optional<CudaKernel> kernel_;

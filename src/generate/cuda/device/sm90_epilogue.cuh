@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // How a warpgroup of the family sm90 writes its part of a tile: from registers (epilogue.cuh), or
 // through shared memory by the copy engine in chunks of 64 rows by 64 columns, two buffers in turn,
-// so that one is filled while the other is being read.
+// so that one is filled while the other is being read. The engine clips what it stores in steps of
+// 16 bytes (seen on an H200: of 8191 columns it wrote 8192), so the last chunk of a row whose
+// length is no multiple of 8 is copied by threads.
 #pragma once
 
 #include "generate/cuda/device/barrier.cuh"
@@ -20,6 +22,7 @@ struct TileStores {
                                             : 1,
     kChunkBytes = 64 * 128,
     kBytes = kTma ? 2 * kChunkBytes : 0,  // of shared memory, per warpgroup
+    kChunks = kBlocks * kColumns / 8,
   };
   static_assert(!kTma || (kColumns % 8 == 0 && !kScaled && kOut != Type::f32));
   using Out = Output<kOut, kScaled, kVector>;
@@ -48,8 +51,10 @@ struct TileStores {
       for (int b = 0; b < kBlocks; ++b) {
 #pragma unroll
         for (int chunk = 0; chunk < kColumns / 8; ++chunk) {
-          const u32 buffer =
-              buffers + static_cast<u32>((b * (kColumns / 8) + chunk) % 2) * kChunkBytes;
+          const int count = b * (kColumns / 8) + chunk;
+          // An odd number of chunks ends with the buffer that the next tile begins with.
+          if (issues && count == 0 && kChunks % 2 == 1) wait_stores_read<0>();
+          const u32 buffer = buffers + static_cast<u32>(count % 2) * kChunkBytes;
           if (issues) wait_stores_read<1>();
           named_barrier(barrier, 128);
 #pragma unroll
@@ -62,8 +67,11 @@ struct TileStores {
           }
           fence_async_proxy();
           named_barrier(barrier, 128);
-          if (issues && row0 + 64 * b < out.m && column0 + 64 * chunk < out.n) {
-            store_box(map, buffer, column0 + 64 * chunk, row0 + 64 * b, entry);
+          const int at_row = row0 + 64 * b, at_column = column0 + 64 * chunk;
+          if (out.n % 8 != 0 && at_column + 64 > out.n) {
+            copy_clipped(out, buffer, at_row, at_column);
+          } else if (issues && at_row < out.m && at_column < out.n) {
+            store_box(map, buffer, at_column, at_row, entry);
           }
           if (issues) commit_stores();
         }
@@ -75,6 +83,20 @@ struct TileStores {
              *reinterpret_cast<const float(*)[kWide][4]>(
                  &sums[u * kWide / kColumns][u * kWide % kColumns]));
       }
+    }
+  }
+
+  // A chunk in which rows end in the middle of 16 bytes, number by number.
+  __device__ __forceinline__ static void copy_clipped(const Out& out, u32 buffer, int row0,
+                                                      int column0) {
+#pragma unroll 1
+    for (int i = static_cast<int>(threadIdx.x) % 128; i < 64 * 64; i += 128) {
+      const int row = i / 64, column = i % 64;
+      if (row0 + row >= out.m || column0 + column >= out.n) continue;
+      u16 value;
+      const u32 at = static_cast<u32>(row * 128 + (column / 8 ^ (row & 7)) * 16 + column % 8 * 2);
+      asm volatile("ld.shared.u16 %0, [%1];" : "=h"(value) : "r"(buffer + at) : "memory");
+      static_cast<u16*>(out.c)[(row0 + row) * out.ldc + column0 + column] = value;
     }
   }
 
