@@ -14,7 +14,7 @@ using namespace cuda_family;
 using Reason = std::optional<std::string>;
 
 constexpr std::int64_t kLargestCta = 1024;      // threads
-constexpr std::int64_t kTileRegisters = 168;    // of 255, for sums and fragments
+constexpr std::int64_t kTileRegisters = 160;    // of 255, for sums and fragments
 constexpr std::int64_t kMostCopies = 16;        // their addresses are kept in registers
 constexpr std::int64_t kDirectRegisters = 192;  // accumulators and loaded fragments
 constexpr std::int64_t kMostLines = 24;         // of a lane, that are loaded ahead

@@ -3,6 +3,8 @@
 // embedded headers against the files.
 #include "generate/generate.h"
 
+#include "device/invented_gpu.h"
+#include "golden_text.h"
 #include "program/devices.h"
 #include "program/family_cpu.h"
 #include "program/space.h"
@@ -10,7 +12,6 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <cstdlib>
 #include <fstream>
 #include <sstream>
 
@@ -46,27 +47,37 @@ constexpr Golden kGolden[] = {
     {"cpu_blocked_static", "128x1536x1024 bf16 acc=f32 nn",
      "cpu isa=avx512bf16 form=blocked threads=2 split=mn mr=12 nr=32 kc=512 mc=96 nc=384 "
      "packb=pair unroll=4 prefetch=4 order=nm sizes=static"},
+    {"sm80_tile", "1024x1024x4096 f16 acc=f32 nt alpha=any beta=any",
+     "sm80 form=tile tile_m=128 tile_n=128 tile_k=64 warps_m=2 warps_n=4 warps_k=1 stages=3 "
+     "fragments=double copies=staggered split_k=1 epilogue=exchange raster=n group=4 "
+     "sizes=runtime"},
+    {"sm80_direct_static", "1x4096x1000 bf16 acc=f32 nn batch=2",
+     "sm80 form=direct tile_m=16 tile_n=32 warps_k=4 ahead=2 split_k=4 reduce=workspace raster=m "
+     "group=1 sizes=static"},
+    {"sm90_cooperative", "4096x4096x4096 f16 acc=f32 nn",
+     "sm90 schedule=cooperative consumers=2 tile_m=128 tile_n=256 tile_k=64 stages=4 split_k=1 "
+     "cluster=2x1 grid=persistent in_flight=1 epilogue=tma raster=m group=8 sizes=runtime"},
+    {"sm90_pingpong", "4096x4096x4096 bf16 acc=f32 nt out=f32",
+     "sm90 schedule=pingpong tile_m=64 tile_n=192 tile_k=128 stages=3 split_k=1 cluster=1x1 "
+     "grid=persistent in_flight=0 epilogue=exchange raster=n group=4 sizes=static"},
+    {"sm90_single_split", "64x512x8192 f16 acc=f16 tn",
+     "sm90 schedule=single tile_m=64 tile_n=48 tile_k=64 stages=6 split_k=8 reduce=cluster "
+     "in_flight=1 epilogue=direct raster=m group=1 sizes=runtime"},
 };
 
 class GoldenText : public ::testing::TestWithParam<Golden> {};
 
-// TILEWRIGHT_UPDATE_GOLDEN=1 writes the files instead of comparing.
 TEST_P(GoldenText, IsUnchanged) {
   const Program program = parse_program(GetParam().program).value();
   const Problem problem = parse_problem(GetParam().problem).value();
-  const auto source = generate(program, problem, avx512_device(2));
+  const bool cpu = program.family().name == "cpu";
+  const auto source = generate(program, problem, cpu ? avx512_device(2) : invented_h200());
   ASSERT_TRUE(source.has_value()) << source.error().message;
-  const std::string path =
-      std::string(TILEWRIGHT_SOURCE_DIR "/tests/golden/") + GetParam().name + ".cc.txt";
-  const std::string text = source->text + "// launch " + to_json(source->launch) + "\n";
-  if (std::getenv("TILEWRIGHT_UPDATE_GOLDEN") != nullptr) {
-    std::ofstream(path) << text;
-    GTEST_SKIP() << "wrote " << path;
-  }
-  EXPECT_EQ(text, read_text(path));
+  expect_golden(std::string(GetParam().name) + (cpu ? ".cc.txt" : ".cu.txt"),
+                source->text + "// launch " + to_json(source->launch) + "\n");
 }
 
-INSTANTIATE_TEST_SUITE_P(Cpu, GoldenText, ::testing::ValuesIn(kGolden),
+INSTANTIATE_TEST_SUITE_P(Families, GoldenText, ::testing::ValuesIn(kGolden),
                          [](const auto& param) { return std::string(param.param.name); });
 
 TEST(Generate, RefusesAnIllegalProgramWithTheReason) {

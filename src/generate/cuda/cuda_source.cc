@@ -32,7 +32,7 @@ std::string Fields::text() const {
   std::string out;
   std::size_t width = 0;
   for (const std::string& field : fields_) {
-    if (width == 0 || width + field.size() > 90) {
+    if (width == 0 || width + field.size() > 80) {
       out += "\n    ";
       width = 0;
     } else {
@@ -69,11 +69,13 @@ std::string heading(const Program& program, const Problem& problem) {
     }
     line += fmt::format(" {}", word);
   }
+  out += line + "\n";
+  if (program.word("sizes") == "static") return out + fmt::format("// {}\n", to_text(problem));
   // Of the problem, what every shape that this kernel serves has in common.
-  return out + line +
-         fmt::format("\n// {} {}, acc={}, layout {}{}\n", name_of(problem.in),
-                     program.word("sizes") == "static" ? to_text(problem) : "gemm of any size",
+  return out +
+         fmt::format("// {} gemm of any size, acc={}, layout {}{}{}\n", name_of(problem.in),
                      problem.acc == Accumulator::f32 ? "f32" : "f16", problem.layout(),
+                     problem.out == problem.in ? "" : fmt::format(", out={}", name_of(problem.out)),
                      is_scaled(problem) ? ", alpha and beta" : "");
 }
 

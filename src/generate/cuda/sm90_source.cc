@@ -36,7 +36,7 @@ using Kernel = tw::Sm90Gemm<tw::Sm90Config{{{fields}}}, Wgmma>;
 
 extern "C" __global__ void __launch_bounds__(Kernel::kThreads, 1)
 tw_kernel(const __grid_constant__ tw::TensorMap map_a, const __grid_constant__ tw::TensorMap map_b,
-          {map_c}void* c, void* workspace, int m, int n, int k, tw::i64 ldc, tw::i64 sc, int batch,
+{map_c}          void* c, void* workspace, int m, int n, int k, tw::i64 ldc, tw::i64 sc, int batch,
           float alpha, float beta) {{
   Kernel::run({{map_a, map_b, {map_c_used}, c, workspace, {{m, n, k, 0, 0, ldc, 0, 0, sc}}, batch,
                alpha, beta}});
@@ -194,10 +194,11 @@ Source sm90_source(const Program& program, const Problem& problem, const Device&
   source.text =
       cuda_text::heading(program, problem) + "#include \"generate/cuda/device/sm90_gemm.cuh\"\n" +
       wgmma_text(problem, shape.n) +
-      fmt::format(
-          kKernel, fmt::arg("fields", fields.text()),
-          fmt::arg("map_c", shape.tma_store ? "const __grid_constant__ tw::TensorMap map_c, " : ""),
-          fmt::arg("map_c_used", shape.tma_store ? "map_c" : "map_a"));
+      fmt::format(kKernel, fmt::arg("fields", fields.text()),
+                  fmt::arg("map_c", shape.tma_store
+                                        ? "          const __grid_constant__ tw::TensorMap map_c,\n"
+                                        : ""),
+                  fmt::arg("map_c_used", shape.tma_store ? "map_c" : "map_a"));
   cuda_text::add_workspace(
       source, program,
       fmt::format("cdiv(M,{})*cdiv(N,{})*batch", program.word("tile_m"), program.word("tile_n")));

@@ -183,7 +183,7 @@ struct Sm80Direct {
     enum : int {
       kTurns = ceil_div(ceil_div(C.static_k, kBlock), kStride * C.ahead),
       kLines = C.ahead * (2 * kRows + kColumns),
-      kUnrolled = kTurns > 0 && kTurns * kLines <= 48 ? kTurns : 1,
+      kUnrolled = kTurns > 0 && kTurns * kLines <= 36 ? kTurns : 1,
     };
     if constexpr (kUnrolled == 1) asm volatile("" : "+r"(blocks));
     const auto load = [&](Block& x, int block) {

@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: Apache-2.0
+// What each CTA of a CUDA launch computes, said once more and for any program at run time: tiles of
+// C, and tiles of K of each. cuda_cover_test.cc checks that all CTAs together compute everything
+// once, and that the device headers have the same in mind.
+#pragma once
+
+#include "program/program.h"
+
+#include <algorithm>
+#include <array>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace tilewright {
+
+// The decisions that place work.
+struct Placement {
+  bool hopper = false;  // sm90: grid (tiles * cluster, slices); sm80: (tiles, 1, batch * slices)
+  bool direct = false;  // sm80 form=direct: warps take blocks of 32 of K in turn
+  std::int64_t tile_m = 64, tile_n = 64, tile_k = 32;
+  std::int64_t warps_k = 1;
+  std::int64_t cluster_m = 1, cluster_n = 1;
+  bool persistent = false;
+  std::int64_t split = 1;
+  bool split_in_cluster = false;
+  int group = 1;
+  bool along_n = false;
+
+  [[nodiscard]] std::int64_t cluster() const {
+    return cluster_m * cluster_n * (hopper && split_in_cluster ? split : 1);
+  }
+};
+
+inline Placement placement_of(const Program& p) {
+  Placement out;
+  out.hopper = p.family().name == "sm90";
+  out.direct = !out.hopper && p.word("form") == "direct";
+  out.tile_m = p.number("tile_m");
+  out.tile_n = p.number("tile_n");
+  out.tile_k = out.direct ? 32 : p.number("tile_k");
+  out.warps_k = out.hopper ? 1 : p.number("warps_k");
+  if (out.hopper) {
+    out.cluster_m = p.word("cluster").starts_with("2") ? 2 : 1;
+    out.cluster_n = p.word("cluster").ends_with("2") ? 2 : 1;
+    out.persistent = p.word("grid") == "persistent";
+  }
+  out.split = p.number("split_k");
+  out.split_in_cluster = p.word("reduce") == "cluster";
+  out.group = static_cast<int>(p.number("group"));
+  out.along_n = p.word("raster") == "n";
+  return out;
+}
+
+struct TileAt {
+  std::int64_t m = 0, n = 0;  // in tiles; of a cluster's last ones some may lie outside
+  friend bool operator==(const TileAt&, const TileAt&) = default;
+};
+
+// Bands of `group` rows of tiles (columns, if along_n), one after the other; within a band column
+// by column (row by row). The last band may be lower.
+inline TileAt raster_of(const Placement& p, std::int64_t index, std::int64_t rows,
+                        std::int64_t columns) {
+  const std::int64_t bands_of = p.along_n ? columns : rows, length = p.along_n ? rows : columns;
+  std::int64_t from = 0;
+  for (;; from += p.group) {
+    const std::int64_t height = std::min<std::int64_t>(p.group, bands_of - from);
+    if (index < height * length) {
+      // A band of one is walked along itself.
+      const std::int64_t along = index / height, across = from + index % height;
+      return p.along_n ? TileAt{along, across} : TileAt{across, along};
+    }
+    index -= height * length;
+  }
+}
+
+struct Duty {
+  struct Piece {
+    std::int64_t entry = 0;
+    TileAt tile;
+    friend bool operator==(const Piece&, const Piece&) = default;
+  };
+  std::vector<Piece> pieces;
+  std::int64_t slice = 0;
+  std::vector<std::int64_t> k;  // tiles (blocks) of K
+};
+
+inline Duty duty_of(const Placement& p, std::int64_t m, std::int64_t n, std::int64_t k,
+                    std::int64_t batch, const std::array<unsigned, 3>& grid,
+                    const std::array<unsigned, 3>& block) {
+  const auto up = [](std::int64_t a, std::int64_t b) { return (a + b - 1) / b; };
+  Duty duty;
+  const std::int64_t rows = up(up(m, p.tile_m), p.cluster_m);
+  const std::int64_t columns = up(up(n, p.tile_n), p.cluster_n);
+  if (p.hopper) {
+    const std::int64_t cluster = p.cluster(), rank = block[0] % cluster;
+    const std::int64_t step = p.persistent ? grid[0] / cluster : rows * columns * batch;
+    duty.slice = p.split == 1 ? 0 : p.split_in_cluster ? rank : block[1];
+    const bool shares = p.cluster_m * p.cluster_n > 1;
+    for (std::int64_t i = block[0] / cluster; i < rows * columns * batch; i += step) {
+      TileAt tile = raster_of(p, i % (rows * columns), rows, columns);
+      tile.m = tile.m * p.cluster_m + (shares ? rank % p.cluster_m : 0);
+      tile.n = tile.n * p.cluster_n + (shares ? rank / p.cluster_m : 0);
+      duty.pieces.push_back({i / (rows * columns), tile});
+    }
+  } else {
+    duty.slice = block[2] % p.split;
+    duty.pieces.push_back({block[2] / p.split, raster_of(p, block[0], rows, columns)});
+  }
+  const std::int64_t tiles = up(k, p.tile_k);
+  if (p.direct) {
+    for (std::int64_t warp = 0; warp < p.warps_k; ++warp) {
+      for (std::int64_t i = duty.slice * p.warps_k + warp; i < tiles; i += p.split * p.warps_k) {
+        duty.k.push_back(i);
+      }
+    }
+  } else {
+    const std::int64_t share = up(tiles, p.split);
+    for (std::int64_t i = duty.slice * share; i < std::min((duty.slice + 1) * share, tiles); ++i) {
+      duty.k.push_back(i);
+    }
+  }
+  return duty;
+}
+
+}  // namespace tilewright
