@@ -127,7 +127,9 @@ static __device__ __forceinline__ bool marked(const unsigned char* workspace, u6
 }
 static __device__ __forceinline__ void set_mark(unsigned char* workspace, u64 mark) {
   __syncthreads();
-  if (threadIdx.x < 8) reinterpret_cast<u64*>(workspace)[threadIdx.x * 8] = mark;
+  for (unsigned copy = threadIdx.x; copy < 8; copy += blockDim.x) {
+    reinterpret_cast<u64*>(workspace)[copy * 8] = mark;
+  }
 }
 
 // Where the next matrices lie, as whoever knows the arena can tell from one call's arguments: each
