@@ -102,15 +102,19 @@ std::string csv_of(const std::vector<Trial>& winners, const Context& context) {
       row.insert(row.end(), {name, time.headline ? "1" : "0",
                              fastest != nullptr && fastest->first == name ? "1" : "0",
                              exactly(time.time_us), exactly(time.ratio_low), exactly(time.ratio),
-                             exactly(time.ratio_high), time.comparison});
+                             exactly(time.ratio_high), time.comparison, trial.mode});
       rows.push_back(std::move(row));
     }
-    if (trial.baselines.empty()) rows.push_back({head});
+    if (trial.baselines.empty()) {
+      std::vector<std::string> row = head;
+      row.resize(14);
+      row.push_back(trial.mode);
+      rows.push_back(std::move(row));
+    }
   }
-  for (auto& row : rows) row.resize(14);
   return csv_with_context(
       {"problem", "program", "outcome", "flop", "time_us", "gflop_per_s", "baseline", "headline",
-       "fastest", "baseline_time_us", "ratio_low", "ratio", "ratio_high", "comparison"},
+       "fastest", "baseline_time_us", "ratio_low", "ratio", "ratio_high", "comparison", "mode"},
       rows, context);
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The whole loop through the real program: tune, kill, resume, interrupt, export, time again.
-#include "cli/program_run.h"
+#include "cli/program_start.h"
 
 #include "base/file.h"
 #include "base/rng.h"
@@ -11,11 +11,6 @@
 
 #include <nlohmann/json.hpp>
 
-#include <fcntl.h>
-#include <signal.h>
-#include <sys/wait.h>
-#include <unistd.h>
-
 #include <chrono>
 #include <set>
 #include <thread>
@@ -24,7 +19,6 @@ namespace tilewright {
 namespace {
 
 using ::testing::HasSubstr;
-using Clock = std::chrono::steady_clock;
 
 const std::vector<std::string> kTune = {
     "--skip-self-check", "tune",     "24x64x64 f16 nn", "9x80x48 bf16 nt",
@@ -35,39 +29,6 @@ std::vector<Trial> trials_in(const Place& place) {
   auto database = Database::open(place.file("tuning.db"), Database::Access::read_only);
   if (!database) return {};
   return database->select({}).value();
-}
-
-// Starts the program in a process group of its own, output to a file.
-pid_t start(const Place& place, const std::vector<std::string>& arguments) {
-  const Command command = command_in(place, arguments);
-  std::vector<char*> argv;
-  for (const std::string& a : command.argv) argv.push_back(const_cast<char*>(a.c_str()));
-  argv.push_back(nullptr);
-  const std::string log = place.file("log");
-  const pid_t pid = fork();
-  if (pid == 0) {
-    setpgid(0, 0);
-    for (const std::string& pair : command.environment) {
-      const std::size_t equals = pair.find('=');
-      setenv(pair.substr(0, equals).c_str(), pair.substr(equals + 1).c_str(), 1);
-    }
-    const int out = open(log.c_str(), O_WRONLY | O_CREAT | O_APPEND, 0600);
-    dup2(out, 1);
-    dup2(out, 2);
-    if (chdir(place.file("").c_str()) != 0) _exit(126);
-    execv(argv[0], argv.data());
-    _exit(127);
-  }
-  return pid;
-}
-
-bool wait_for(pid_t pid, int& status, std::chrono::milliseconds patience) {
-  const auto deadline = Clock::now() + patience;
-  while (Clock::now() < deadline) {
-    if (waitpid(pid, &status, WNOHANG) == pid) return true;
-    std::this_thread::sleep_for(std::chrono::milliseconds(5));
-  }
-  return false;
 }
 
 TEST(Tune, FindsProvesRecordsAndExports) {
