@@ -30,7 +30,10 @@ struct Expert {
   std::string_view wishes;
 };
 
-constexpr std::array<Expert, 41> kExperts = {{
+constexpr std::array<Expert, 45> kExperts = {{
+    {Class::tiny,
+     "sm90 schedule=cooperative consumers=1 tile_m=64 tile_n=16 tile_k=64 stages=2 sizes=static"},
+    {Class::tiny, "sm90 schedule=single tile_m=64 tile_n=16 tile_k=128 stages=2 sizes=static"},
     {Class::tiny, "sm80 form=direct tile_m=16 tile_n=16 warps_k=2 ahead=1 sizes=static"},
     {Class::tiny, "sm80 form=direct tile_m=16 tile_n=8 warps_k=2 ahead=1 sizes=static"},
     {Class::tiny, "sm80 form=direct tile_m=16 tile_n=16 warps_k=8 ahead=2 sizes=static"},
@@ -38,6 +41,8 @@ constexpr std::array<Expert, 41> kExperts = {{
      "sm80 form=tile tile_m=32 tile_n=32 tile_k=64 warps_m=1 warps_n=1 warps_k=4 "
      "stages=4 epilogue=exchange sizes=static"},
     {Class::tiny, "sm90 schedule=single tile_m=64 tile_n=32 tile_k=64 stages=8 sizes=static"},
+    {Class::few,
+     "sm90 schedule=cooperative consumers=1 tile_m=64 tile_n=64 tile_k=128 stages=4 epilogue=tma"},
     {Class::few, "sm90 schedule=cooperative consumers=1 tile_m=64 tile_n=64 tile_k=64 stages=8"},
     {Class::few, "sm90 schedule=single tile_m=64 tile_n=32 tile_k=128 stages=4"},
     {Class::few,
@@ -69,6 +74,9 @@ constexpr std::array<Expert, 41> kExperts = {{
     {Class::split,
      "sm80 form=tile tile_m=64 tile_n=64 tile_k=64 warps_m=2 warps_n=2 warps_k=1 "
      "stages=4 fragments=double split_k=4 reduce=workspace epilogue=exchange"},
+    {Class::middle,
+     "sm90 schedule=cooperative consumers=1 tile_m=64 tile_n=128 tile_k=128 stages=4 "
+     "epilogue=tma"},
     {Class::middle,
      "sm90 schedule=cooperative consumers=2 tile_m=128 tile_n=64 tile_k=64 stages=8 "
      "epilogue=tma group=8"},
@@ -147,8 +155,8 @@ Class class_of(const Problem& p, const Device& device) {
   return p.k <= kThin ? Class::thin : Class::big;
 }
 
-// The palette. `stages=16` asks for the longest ring that fits and K fills.
-constexpr std::array<std::string_view, 20> kTiles90 = {
+// The palette. Rings are as long as fits and K fills, up to kLongestRing.
+constexpr std::array<std::string_view, 21> kTiles90 = {
     "schedule=single tile_m=64 tile_n=16 tile_k=128",
     "schedule=single tile_m=64 tile_n=32 tile_k=128",
     "schedule=single tile_m=64 tile_n=64 tile_k=64",
@@ -157,6 +165,7 @@ constexpr std::array<std::string_view, 20> kTiles90 = {
     "schedule=cooperative consumers=1 tile_m=64 tile_n=64 tile_k=64",
     "schedule=cooperative consumers=1 tile_m=64 tile_n=64 tile_k=128",
     "schedule=cooperative consumers=1 tile_m=64 tile_n=128 tile_k=64",
+    "schedule=cooperative consumers=1 tile_m=64 tile_n=128 tile_k=128",
     "schedule=cooperative consumers=2 tile_m=128 tile_n=64 tile_k=64",
     "schedule=cooperative consumers=2 tile_m=128 tile_n=128 tile_k=64",
     "schedule=cooperative consumers=2 tile_m=128 tile_n=192 tile_k=64",
@@ -209,9 +218,7 @@ void wish(Wishes& wishes, std::string_view text) {
 }
 
 // The ring of a palette's program stops here: beyond, another kernel gains nothing.
-std::string_view longest_ring(std::string_view tile) {
-  return tile.find("tile_k=128") != std::string_view::npos ? "stages=6" : "stages=8";
-}
+constexpr std::string_view kLongestRing = "stages=8";
 
 std::int64_t wished_number(const Wishes& wishes, std::string_view key) {
   for (const auto& [k, value] : wishes) {
@@ -239,7 +246,7 @@ struct Palette {
   void add(const Walk& walk, std::string_view tile, std::string_view more) {
     Wishes wishes, fixed;
     wish(wishes, "in_flight=1 cluster=1x1 grid=persistent epilogue=tma copies=together");
-    wish(wishes, longest_ring(tile));
+    wish(wishes, kLongestRing);
     wish(wishes, more);
     wish(wishes, tile);
     wish(fixed, tile);

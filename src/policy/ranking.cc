@@ -13,8 +13,8 @@ namespace tilewright {
 namespace {
 
 constexpr int kDraws = 1500;
-constexpr int kWalks = 400;  // on a GPU, beside the palette
-constexpr std::size_t kClimbers = 12;
+constexpr int kWalks = 1500;  // on a GPU, beside the palette
+constexpr std::size_t kClimbers = 24;
 constexpr int kSteps = 16;
 constexpr double kHopeless = 6;       // a kind whose best draw is this much slower is not climbed
 constexpr double kNearlyBest = 1.2;   // what climbs pass within this of the best is kept,

@@ -17,6 +17,7 @@ namespace {
 constexpr double kPromising = 1.3;  // an expert estimated this much slower than the best is left
 constexpr int kStatics = 3;         // each is compiled for one shape
 constexpr double kNear = 1.3;       // so near a kind has to come for a place of its own
+constexpr double kBlur = 0.5e-6;    // seconds: fixed costs of kinds are known no better
 
 }  // namespace
 
@@ -49,13 +50,14 @@ std::vector<Program> shortlist(const Problem& problem, const Device& device, std
   };
   // The expert's first choice and the model's, then experts that the model does not rule out, for
   // at most half of the places; then the best of each kind, then the best.
-  if (!experts.empty() && experts.front().seconds <= kPromising * best) take(experts.front());
+  if (!experts.empty() && experts.front().seconds <= kPromising * best + kBlur)
+    take(experts.front());
   if (!ranked.empty()) take(ranked.front());
   for (const Ranked& r : experts) {
-    if (r.seconds <= kPromising * best && out.size() < count / 2) take(r);
+    if (r.seconds <= kPromising * best + kBlur && out.size() < count / 2) take(r);
   }
   for (const Ranked& r : ranked) {
-    if (r.seconds <= kNear * best && kinds[r.kind] == 0) take(r);
+    if (r.seconds <= kNear * best + kBlur && kinds[r.kind] == 0) take(r);
   }
   for (const Ranked& r : ranked) take(r);
   return out;

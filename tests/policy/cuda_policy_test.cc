@@ -106,7 +106,7 @@ TEST(CudaPolicy, ExpertsFollowTheClass) {
   const auto first = [&](const char* text) {
     return cuda_experts(problem_of(text), device).front();
   };
-  EXPECT_EQ(first("64x64x64 f16 acc=f32 nt").word("form"), "direct");
+  EXPECT_EQ(first("64x64x64 f16 acc=f32 nt").word("sizes"), "static");
   EXPECT_GT(first("128x128x16384 f16 acc=f32 nn").number("split_k"), 1);
   EXPECT_EQ(first("8192x8192x256 f16 acc=f32 nn").word("schedule"), "pingpong");
   EXPECT_EQ(first("8192x8192x8192 f16 acc=f32 nn").number("tile_n"), 256);
