@@ -12,6 +12,7 @@
 #include "verify/bounds.h"
 #include "verify/inputs.h"
 
+#include <cmath>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -26,6 +27,12 @@ enum class Fill {
   damped,     // the same for damped data
   even,       // small even integers: for exact data where beta is not zero
 };
+
+// A number in place of `result`, of normal data with inner dimension `k`: so far off that weighted
+// sums show it alone where a large result is only sampled.
+[[nodiscard]] inline double another_result(double result, std::int64_t k) {
+  return (result < 0 ? 1 : -1) * (1 + 4 * std::sqrt(static_cast<double>(k)));
+}
 
 // Data for one operand set with what the result should be. What else it holds is its ground's.
 struct Feed {
@@ -80,6 +87,8 @@ class Ground {
   virtual void scrub_workspace(std::uint64_t number) = 0;
   // Turns the bits of half of its lines, chosen by `seed`. False if there is none.
   virtual bool spoil_workspace(std::uint64_t seed) = 0;
+  // One number in C, the result of normal data, becomes another. `seed` chooses which.
+  virtual void spoil_c(int set, std::uint64_t seed) = 0;
   // The baselines' C gets the candidate's but for one number in eight, or numbers of ours.
   virtual void lay_bait(int set, std::uint64_t seed) = 0;
   virtual void fill_baseline_c(int set, std::uint64_t seed, DataKind like) = 0;

@@ -76,6 +76,17 @@ bool HostGround::spoil_workspace(std::uint64_t seed) {
   return !space.empty();
 }
 
+void HostGround::spoil_c(int set, std::uint64_t seed) {
+  const Strided now = c(set);
+  Rng rng(seed, 0x5c);
+  const auto below = [&rng](std::int64_t bound) {
+    return static_cast<std::int64_t>(rng.below(static_cast<std::uint64_t>(bound)));
+  };
+  std::byte* const row = now.row(below(now.batches), below(now.rows));
+  const std::int64_t col = below(now.cols);
+  store(now.type, row, col, another_result(load(now.type, row, col), problem_.k));
+}
+
 void HostGround::lay_bait(int set, std::uint64_t seed) {
   std::vector<std::byte> lure = get(view_c(arena_, set));
   Rng rng(seed, 0xba);

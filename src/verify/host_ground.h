@@ -35,6 +35,7 @@ class HostGround final : public Ground {
   void accept_c(int set) override { stage_.accept_c(set); }
   void scrub_workspace(std::uint64_t number) override { stage_.scrub_workspace(number); }
   bool spoil_workspace(std::uint64_t seed) override;
+  void spoil_c(int set, std::uint64_t seed) override;
   void lay_bait(int set, std::uint64_t seed) override;
   void fill_baseline_c(int set, std::uint64_t seed, DataKind like) override;
 

@@ -3,6 +3,7 @@
 #include "verify/cuda/cuda_ground.h"
 
 #include "base/element.h"
+#include "base/rng.h"
 
 #include <fmt/format.h>
 
@@ -117,6 +118,24 @@ bool CudaGround::spoil_workspace(std::uint64_t seed) {
                              arena_.workspace_in_use(), arena_.workspace_zeroed(), seed};
   bench_.run(Kernel::spoil_workspace, bench_.blocks_for(x.bytes - x.zeroed), x);
   return x.bytes > x.zeroed;
+}
+
+void CudaGround::spoil_c(int set, std::uint64_t seed) {
+  const Problem& p = problem();
+  const DeviceView c = matrix(set, kResult);
+  Rng rng(seed, 0x5c);
+  const auto below = [&rng](std::int64_t bound) {
+    return static_cast<std::int64_t>(rng.below(static_cast<std::uint64_t>(bound)));
+  };
+  const std::int64_t batch = below(p.batch), row = below(p.m), col = below(p.n);
+  const std::int64_t index = batch * c.batch_stride + row * c.stride + col;
+  const auto size = static_cast<std::int64_t>(size_of(p.out));
+  const auto bytes = bench_.download<unsigned char>(
+      arena_.c(set, owner_) + static_cast<cuda::Pointer>(index * size),
+      static_cast<std::size_t>(size));
+  unsigned bits = 0;
+  store(p.out, &bits, 0, another_result(load(p.out, bytes.data(), 0), p.k));
+  bench_.run(Kernel::change_element, 1, ElementChange{c.data + index * size, c.type, bits});
 }
 
 void CudaGround::lay_bait(int set, std::uint64_t seed) {
