@@ -79,12 +79,26 @@ std::string heading(const Program& program, const Problem& problem) {
                      is_scaled(problem) ? ", alpha and beta" : "");
 }
 
+namespace {
+
+// Room for as many counters as any program of this device may have tiles (rule split-ctas), and at
+// least for this problem's: the same for most sizes, so that they may share a workspace.
+std::string head_bytes(const std::string& tiles) {
+  return fmt::format("roundup(max({},8*sms)*4,256)", tiles);
+}
+
+}  // namespace
+
+std::string head_argument(const Program& program, const std::string& tiles) {
+  return program.word("reduce") == "workspace" ? "i32:" + head_bytes(tiles) : "i32:0";
+}
+
 void add_workspace(Source& source, const Program& program, const std::string& tiles) {
   if (program.word("reduce") != "workspace") return;
   const std::int64_t tile = program.number("tile_m") * program.number("tile_n");
-  source.launch.cuda.zeroed = fmt::format("roundup({}*4,256)", tiles);
+  source.launch.cuda.zeroed = head_bytes(tiles);
   source.launch.workspace =
-      fmt::format("roundup({0}*4,256)+{0}*{1}", tiles, tile * program.number("split_k") * 4);
+      fmt::format("{}+{}*{}", head_bytes(tiles), tiles, tile * program.number("split_k") * 4);
 }
 
 }  // namespace cuda_text

@@ -38,8 +38,9 @@ class Fields {
 void add_sizes(Fields& fields, Source& source, const Program& program, const Problem& problem);
 // "// sm90 ..." and the problem, in lines of at most 100 columns.
 [[nodiscard]] std::string heading(const Program& program, const Problem& problem);
-// The workspace of reduce=workspace (split_k.cuh): counters, then partial tiles. `tiles` counts
-// those of all batch entries.
+// The workspace of reduce=workspace (split_k.cuh): a head of counters, then partial tiles. `tiles`
+// counts those of all batch entries. And the kernel's argument that says how large the head is.
+[[nodiscard]] std::string head_argument(const Program& program, const std::string& tiles);
 void add_workspace(Source& source, const Program& program, const std::string& tiles);
 
 }  // namespace cuda_text

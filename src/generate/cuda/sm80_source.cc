@@ -18,10 +18,10 @@ constexpr std::string_view kText = R"(#include "generate/cuda/device/{header}.cu
 using Kernel = tw::{kernel}<tw::{config}{{{fields}}}>;
 
 extern "C" __global__ void __launch_bounds__(Kernel::kThreads)
-tw_kernel(const tw::u16* a, const tw::u16* b, void* c, void* workspace, int m, int n, int k,
-          tw::i64 lda, tw::i64 ldb, tw::i64 ldc, tw::i64 sa, tw::i64 sb, tw::i64 sc, float alpha,
+tw_kernel(const tw::u16* a, const tw::u16* b, void* c, void* workspace, int head, int m, int n,
+          int k, tw::i64 lda, tw::i64 ldb, tw::i64 ldc, tw::i64 sa, tw::i64 sb, tw::i64 sc, float alpha,
           float beta) {{
-  Kernel::run(a, b, c, workspace, {{m, n, k, lda, ldb, ldc, sa, sb, sc}}, alpha, beta);
+  Kernel::run(a, b, c, {{workspace, head}}, {{m, n, k, lda, ldb, ldc, sa, sb, sc}}, alpha, beta);
 }}
 )";
 
@@ -101,9 +101,12 @@ Source sm80_source(const Program& program, const Problem& problem, const Device&
                              (tiled ? program.number("warps_m") * program.number("warps_n") : 1);
   launch.cuda.threads = static_cast<int>(32 * warps);
   launch.cuda.shared_bytes = std::to_string(shared_bytes(program));
-  launch.cuda.arguments = {"a",      "b",      "c",       "workspace", "i32:M",
-                           "i32:N",  "i32:K",  "i64:lda", "i64:ldb",   "i64:ldc",
-                           "i64:sa", "i64:sb", "i64:sc",  "alpha",     "beta"};
+  launch.cuda.arguments = {"a", "b", "c", "workspace",
+                           cuda_text::head_argument(program, tiles + "*batch")};
+  for (const char* argument : {"i32:M", "i32:N", "i32:K", "i64:lda", "i64:ldb", "i64:ldc", "i64:sa",
+                               "i64:sb", "i64:sc", "alpha", "beta"}) {
+    launch.cuda.arguments.emplace_back(argument);
+  }
   const CudaAlignment aligned = alignment_of(problem);
   launch.cuda.alignment = std::min({aligned.a, aligned.b, aligned.c});
   cuda_text::add_workspace(source, program, tiles + "*batch");

@@ -36,9 +36,9 @@ using Kernel = tw::Sm90Gemm<tw::Sm90Config{{{fields}}}, Wgmma>;
 
 extern "C" __global__ void __launch_bounds__(Kernel::kThreads, 1)
 tw_kernel(const __grid_constant__ tw::TensorMap map_a, const __grid_constant__ tw::TensorMap map_b,
-{map_c}          void* c, void* workspace, int m, int n, int k, tw::i64 ldc, tw::i64 sc, int batch,
+{map_c}          void* c, void* workspace, int head, int m, int n, int k, tw::i64 ldc, tw::i64 sc, int batch,
           float alpha, float beta) {{
-  Kernel::run({{map_a, map_b, {map_c_used}, c, workspace, {{m, n, k, 0, 0, ldc, 0, 0, sc}}, batch,
+  Kernel::run({{map_a, map_b, {map_c_used}, c, {{workspace, head}}, {{m, n, k, 0, 0, ldc, 0, 0, sc}}, batch,
                alpha, beta}});
 }}
 )";
@@ -147,6 +147,11 @@ TensorMapSpec map_of(char operand, bool along_k, int extent, int depth, int shar
   return map;
 }
 
+// Tiles of all batch entries, without those that clusters add.
+std::string tiles_text(const Program& p) {
+  return fmt::format("cdiv(M,{})*cdiv(N,{})*batch", p.word("tile_m"), p.word("tile_n"));
+}
+
 Launch launch_of(const Program& p, const Problem& problem, const Shape& s) {
   Launch launch;
   launch.target = "cuda";
@@ -158,8 +163,10 @@ Launch launch_of(const Program& p, const Problem& problem, const Shape& s) {
     cuda.maps.push_back({'c', 64, 64, 128, 128});
     cuda.arguments.emplace_back("map2");
   }
-  for (const char* argument : {"c", "workspace", "i32:M", "i32:N", "i32:K", "i64:ldc", "i64:sc",
-                               "i32:batch", "alpha", "beta"}) {
+  cuda.arguments.insert(cuda.arguments.end(),
+                        {"c", "workspace", cuda_text::head_argument(p, tiles_text(p))});
+  for (const char* argument :
+       {"i32:M", "i32:N", "i32:K", "i64:ldc", "i64:sc", "i32:batch", "alpha", "beta"}) {
     cuda.arguments.emplace_back(argument);
   }
   const int cluster = p.word("reduce") == "cluster" ? s.split : s.cluster_m * s.cluster_n;
@@ -199,9 +206,7 @@ Source sm90_source(const Program& program, const Problem& problem, const Device&
                                         ? "          const __grid_constant__ tw::TensorMap map_c,\n"
                                         : ""),
                   fmt::arg("map_c_used", shape.tma_store ? "map_c" : "map_a"));
-  cuda_text::add_workspace(
-      source, program,
-      fmt::format("cdiv(M,{})*cdiv(N,{})*batch", program.word("tile_m"), program.word("tile_n")));
+  cuda_text::add_workspace(source, program, tiles_text(program));
   return source;
 }
 

@@ -156,8 +156,9 @@ struct Sm80Direct {
     }
   }
 
-  __device__ __forceinline__ static void run(const u16* a, const u16* b, void* c, void* workspace,
-                                             const Sizes& given, float alpha, float beta) {
+  __device__ __forceinline__ static void run(const u16* a, const u16* b, void* c,
+                                             Workspace workspace, const Sizes& given, float alpha,
+                                             float beta) {
     extern __shared__ __align__(128) unsigned char shared[];
     Sizes s = given;
     if constexpr (C.static_m > 0) {
@@ -243,8 +244,9 @@ struct Sm80Direct {
  private:
   // Adds the warps' sums, then the slices', and stores: warp w the units w, w + kWarps, ...
   template <class Store>
-  __device__ __forceinline__ static void finish(Sums& sums, unsigned char* shared, void* workspace,
-                                                int slice, i64 entry, const Store& store) {
+  __device__ __forceinline__ static void finish(Sums& sums, unsigned char* shared,
+                                                Workspace workspace, int slice, i64 entry,
+                                                const Store& store) {
     float4* buffer = reinterpret_cast<float4*>(shared);
     const int lane = lane_id();
     const int warp = warp_id();
@@ -273,14 +275,11 @@ struct Sm80Direct {
       reduce_in_cluster<kPieces, kColumns, C.split>(sums, buffer, lane, 32, warp == 0, store);
     } else if constexpr (C.reduce == Reduce::workspace) {
       const i64 tile_index = static_cast<i64>(blockIdx.x) + entry * gridDim.x;
-      const i64 tiles = static_cast<i64>(gridDim.x) * (gridDim.z / C.split);
-      float4* partial = reinterpret_cast<float4*>(static_cast<unsigned char*>(workspace) +
-                                                  (tiles * 4 + 255) / 256 * 256) +
-                        tile_index * kPieces * 32 * C.split;
+      float4* partial = workspace.partial(tile_index, kPieces, 32, C.split);
       if (warp == 0) {
         reduce_through_workspace<kPieces, kColumns, C.split>(
-            sums, partial, static_cast<u32*>(workspace) + tile_index,
-            reinterpret_cast<u32*>(shared), slice, lane, 32, [] { __syncwarp(); }, store);
+            sums, partial, workspace.counter(tile_index), reinterpret_cast<u32*>(shared), slice,
+            lane, 32, [] { __syncwarp(); }, store);
       }
     }
   }

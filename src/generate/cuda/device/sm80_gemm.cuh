@@ -62,7 +62,7 @@ struct Sm80Gemm {
     kStageText = kPieces * kSteps +
                  ceil_div(A::Tile::kTileBytes / 16, kThreads) * (64 / C.vector_a) +
                  ceil_div(B::Tile::kTileBytes / 16, kThreads) * (64 / C.vector_b),
-    kUnrolled = kTilesK > 0 && kTilesK * kStageText <= 768 ? kTilesK : 1,
+    kUnrolled = kTilesK > 0 && 768 / kStageText >= kTilesK ? kTilesK : 1,
   };
   static_assert(kRows >= 1 && kWarpM % 16 == 0 && kWarpN % 16 == 0 && kSteps >= 1);
 
@@ -100,8 +100,9 @@ struct Sm80Gemm {
   }
 
   // One call works on one tile and one slice of K.
-  __device__ __forceinline__ static void run(const u16* a, const u16* b, void* c, void* workspace,
-                                             const Sizes& given, float alpha, float beta) {
+  __device__ __forceinline__ static void run(const u16* a, const u16* b, void* c,
+                                             Workspace workspace, const Sizes& given, float alpha,
+                                             float beta) {
     extern __shared__ __align__(128) unsigned char shared[];
     Sizes s = given;
     if constexpr (C.static_m > 0) {
@@ -161,14 +162,13 @@ struct Sm80Gemm {
       // The stage that was read in the last round is free now.
       const int ahead = i + C.stages - 1;
       if (ahead < count) copy_a(ahead);
-      if (!C.stagger) {
+      if constexpr (!C.stagger) {
         if (ahead < count) copy_b(ahead);
         commit_copies();
       }
       const u32 stage = ring + i % C.stages * kStageBytes;
       load(fragments[0], stage, row, column, group * kSteps);
-#pragma unroll
-      for (int step = 0; step < kSteps; ++step) {
+      const auto take = [&](int step) {
         if constexpr (C.double_buffer) {
           if (step + 1 < kSteps) {
             load(fragments[(step + 1) % 2], stage, row, column, group * kSteps + step + 1);
@@ -178,11 +178,16 @@ struct Sm80Gemm {
           if (step > 0) load(fragments[0], stage, row, column, group * kSteps + step);
           multiply(accumulators, fragments[0]);
         }
-        if (C.stagger && step == 0) {
-          if (ahead < count) copy_b(ahead);
-          commit_copies();
-        }
+      };
+      take(0);
+      if constexpr (C.stagger) {
+        if (ahead < count) copy_b(ahead);
+        commit_copies();
       }
+      // Without copies in it, which may be long, this loop is unrolled for certain: a fragment that
+      // is chosen at run time would lie in local memory.
+#pragma unroll
+      for (int step = 1; step < kSteps; ++step) take(step);
     }
     wait_copies<0>();
     __syncthreads();
@@ -221,15 +226,11 @@ struct Sm80Gemm {
                                                  kHolders, holds, store);
     } else {
       const i64 tile_index = static_cast<i64>(blockIdx.x) + entry * gridDim.x;
-      const i64 tiles = static_cast<i64>(gridDim.x) * (gridDim.z / C.split);
-      u32* counters = static_cast<u32*>(workspace);
-      float4* partial = reinterpret_cast<float4*>(static_cast<unsigned char*>(workspace) +
-                                                  (tiles * 4 + 255) / 256 * 256) +
-                        tile_index * kPieces * kHolders * C.split;
+      float4* partial = workspace.partial(tile_index, kPieces, kHolders, C.split);
       if (holds) {
         reduce_through_workspace<kPieces, kWide, C.split>(
-            sums, partial, counters + tile_index, reinterpret_cast<u32*>(shared), slice, holder,
-            kHolders, [] { named_barrier(1, kHolders); }, store);
+            sums, partial, workspace.counter(tile_index), reinterpret_cast<u32*>(shared), slice,
+            holder, kHolders, [] { named_barrier(1, kHolders); }, store);
       }
     }
   }

@@ -49,7 +49,7 @@ struct Sm90Arguments {
   const TensorMap& map_b;
   const TensorMap& map_c;  // tma epilogue only, else any
   void* c;
-  void* workspace;
+  Workspace workspace;
   Sizes sizes;
   int batch;
   float alpha, beta;
@@ -162,12 +162,7 @@ struct Sm90Gemm {
     }
   }
   __device__ __forceinline__ static void wait_empty(const Shared& shared, int i) {
-    const u32 parity = static_cast<u32>(i / C.stages & 1) ^ 1U;
-    if constexpr (kMulticast > 1) {
-      wait_cluster(shared.empty + 8 * (i % C.stages), parity);
-    } else {
-      wait(shared.empty + 8 * (i % C.stages), parity);
-    }
+    wait(shared.empty + 8 * (i % C.stages), static_cast<u32>(i / C.stages & 1) ^ 1U);
   }
 
   // The products of one tile by one warpgroup: `i` is the ring's count at its first stage.
@@ -301,12 +296,9 @@ struct Sm90Gemm {
             pieces, reinterpret_cast<float4*>(shared.base), thread, kHolders, true, store);
       } else {
         const i64 index = blockIdx.x;
-        u32* counters = static_cast<u32*>(arg.workspace);
-        float4* partial = reinterpret_cast<float4*>(static_cast<unsigned char*>(arg.workspace) +
-                                                    (gridDim.x * 4LL + 255) / 256 * 256) +
-                          index * kPieces * kHolders * C.split;
+        float4* partial = arg.workspace.partial(index, kPieces, kHolders, C.split);
         reduce_through_workspace<kPieces, Stores::kWide, C.split>(
-            pieces, partial, counters + index,
+            pieces, partial, arg.workspace.counter(index),
             reinterpret_cast<u32*>(shared.base + (shared.flag - shared.ring)),
             static_cast<int>(blockIdx.y), thread, kHolders, [] { named_barrier(1, kHolders); },
             store);

@@ -8,7 +8,9 @@
 // unit,
 //   reading its peers' memory (distributed shared memory; PTX ISA 9.7.9.8, shared::cluster).
 // - through the workspace: in L2; the CTA that arrives last adds. The counters lie in the zeroed
-//   front of the workspace, and the last arriver sets its own back to zero.
+//   head of the workspace, and the last arriver sets its own back to zero. The launch says how
+//   large the head is: calls of other sizes share the workspace, so it does not follow from the
+//   tiles.
 #pragma once
 
 #include "generate/cuda/device/types.cuh"
@@ -44,6 +46,17 @@ __device__ __forceinline__ void add(float (&sum)[4], const float4& v) {
   sum[2] += v.z;
   sum[3] += v.w;
 }
+
+struct Workspace {
+  void* base;
+  int head;  // bytes that are zero between calls, a multiple of 256
+  __device__ __forceinline__ u32* counter(i64 tile) const { return static_cast<u32*>(base) + tile; }
+  // Partial sums of a tile, `pieces` times `threads` for each slice.
+  __device__ __forceinline__ float4* partial(i64 tile, int pieces, int threads, int slices) const {
+    return reinterpret_cast<float4*>(static_cast<unsigned char*>(base) + head) +
+           tile * pieces * threads * slices;
+  }
+};
 
 // All threads of all CTAs of the cluster take part; `holds` are those with accumulators, of which
 // this is number `thread` of `threads`. `buffer`: 16 bytes per piece and holding thread, free to

@@ -1,0 +1,148 @@
+// SPDX-License-Identifier: Apache-2.0
+// The kernels of the families sm80 and sm90 on a device: programs drawn from the legal space, for
+// ragged sizes, all layouts, types and scalings, each through the whole proof with its ragged
+// neighbours. CudaFamilies.Small is what scripts/sanitize_gpu.sh runs under compute-sanitizer.
+#include "compile/compile.h"
+#include "device/cuda/detect.h"
+#include "execute/cuda/cuda_worker.h"
+#include "launch/cuda/call.h"
+#include "program/space.h"
+#include "verify/cuda/cuda_verifier.h"
+
+#include "cuda_libraries.h"
+
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <filesystem>
+#include <memory>
+#include <thread>
+#include <vector>
+
+namespace tilewright {
+namespace {
+
+struct Candidate {
+  Program program;
+  CompileResult built;
+};
+
+class CudaFamilies : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    use_test_libraries();
+    auto found = detect_cuda(0);
+    if (!found) GTEST_SKIP() << "no CUDA device: " << found.error().message;
+    device_ = *found;
+    auto context = cuda::Context::open(0);
+    ASSERT_TRUE(context) << context.error().message;
+    context_ = std::make_unique<cuda::Context>(*std::move(context));
+    std::string name = (std::filesystem::temp_directory_path() / "tw-families-XXXXXX").string();
+    ASSERT_NE(mkdtemp(name.data()), nullptr);
+    folder_ = name;
+    CompileOptions options;
+    options.needs = "cuda";
+    options.cache_directory = folder_;
+    auto compiler = Compiler::create(options);
+    if (!compiler) GTEST_SKIP() << "no CUDA compiler: " << compiler.error().message;
+    compiler_ = std::make_unique<Compiler>(*std::move(compiler));
+    WorkerOptions worker_options;
+    worker_options.call_limit = std::chrono::seconds(20);  // a sanitizer slows calls down
+    auto worker = CudaWorker::start(worker_options, device_);
+    ASSERT_TRUE(worker) << worker.error().message;
+    worker_ = std::make_unique<CudaWorker>(*std::move(worker));
+  }
+  void TearDown() override {
+    std::error_code ignored;
+    if (!folder_.empty()) std::filesystem::remove_all(folder_, ignored);
+  }
+
+  // `count` legal programs, compiled on all cores.
+  std::vector<Candidate> candidates(const char* family, const Problem& problem, int count,
+                                    std::uint64_t seed) {
+    std::vector<Candidate> list;
+    const Space space(*find_family(family), problem, device_);
+    Rng rng(seed);
+    for (int i = 0; i < count; ++i) {
+      if (auto program = space.sample(rng)) list.push_back({*std::move(program), {}});
+    }
+    std::atomic<std::size_t> next = 0;
+    std::vector<std::jthread> threads;
+    for (unsigned t = 0; t < std::max(1U, std::thread::hardware_concurrency()); ++t) {
+      threads.emplace_back([&] {
+        for (std::size_t i = next++; i < list.size(); i = next++) {
+          const auto source = generate(list[i].program, problem, device_);
+          if (source) list[i].built = compiler_->compile(*source);
+        }
+      });
+    }
+    threads.clear();
+    return list;
+  }
+
+  void prove(const char* family, const std::string& text, int count, bool quick) {
+    const auto problem = parse_problem(text);
+    ASSERT_TRUE(problem) << text;
+    auto arena = DeviceArena::create(*context_, *problem, 2, std::int64_t{256} << 20);
+    ASSERT_TRUE(arena) << arena.error().message;
+    auto verifier = CudaVerifier::create(*arena, device_, *compiler_, {.seed = 5});
+    ASSERT_TRUE(verifier) << verifier.error().message;
+    for (const Candidate& candidate : candidates(family, *problem, count, 77)) {
+      SCOPED_TRACE(text + "\n" + candidate.program.text());
+      ASSERT_TRUE(candidate.built.binary) << candidate.built.finding.detail;
+      const Binary& binary = *candidate.built.binary;
+      const std::int64_t slots = slots_bound(binary.launch, *problem, device_.cuda);
+      const int sms = device_.cuda.multiprocessors;
+      const auto workspace = workspace_bytes(binary.launch, *problem, sms, slots);
+      const auto zeroed = zeroed_bytes(binary.launch, *problem, sms, slots);
+      ASSERT_TRUE(workspace && zeroed);
+      arena->use_workspace(*workspace, *zeroed);
+      auto opened = worker_->open(*arena, &binary, {});
+      ASSERT_TRUE(opened) << opened.error().message;
+      ASSERT_TRUE(opened->session) << opened->finding.rule << ": " << opened->finding.detail;
+      const Verdict verdict = (*verifier)->prove(*opened->session, quick, !binary.launch.m);
+      EXPECT_TRUE(verdict.finding.ok()) << name_of(verdict.finding.outcome) << ", "
+                                        << verdict.finding.rule << ": " << verdict.finding.detail;
+    }
+  }
+
+  Device device_;
+  std::filesystem::path folder_;
+  std::unique_ptr<cuda::Context> context_;
+  std::unique_ptr<Compiler> compiler_;
+  std::unique_ptr<CudaWorker> worker_;
+};
+
+TEST_F(CudaFamilies, Sm80) {
+  for (const char* text :
+       {"gemm 133x77x301 f16 nn", "gemm 200x328x456 f16 nt", "gemm 100x60x500 f16 tn",
+        "gemm 64x96x2048 bf16 tt", "gemm 129x257x96 bf16 nn out=f32 alpha=any beta=any batch=3",
+        "gemm 200x328x456 f16 nt acc=f16", "gemm 1x1000x513 f16 nn",
+        "gemm 70x66x90 f16 nn lda=92 ldc=67"}) {
+    prove("sm80", text, 10, false);
+  }
+}
+
+TEST_F(CudaFamilies, Sm90) {
+  if (device_.has("sm90a") == false) GTEST_SKIP() << "no Hopper device: " << device_.name;
+  for (const char* text :
+       {"gemm 200x328x456 f16 nn", "gemm 1000x1096x1544 f16 nt", "gemm 3000x2056x72 f16 nn",
+        "gemm 200x328x456 f16 tn", "gemm 130x2056x1000 bf16 tt", "gemm 512x512x4096 bf16 nn",
+        "gemm 200x328x456 bf16 nt out=f32 alpha=any beta=any batch=3",
+        "gemm 200x328x456 f16 nn acc=f16", "gemm 2048x8192x64 f16 nn"}) {
+    prove("sm90", text, 12, false);
+  }
+}
+
+// Little work per call, every kind of main loop and epilogue.
+TEST_F(CudaFamilies, Small) {
+  prove("sm80", "gemm 96x72x136 f16 nn", 8, true);
+  prove("sm80", "gemm 40x88x256 bf16 nt", 8, true);
+  if (!device_.has("sm90a")) return;
+  prove("sm90", "gemm 136x200x264 f16 nn", 10, true);
+  prove("sm90", "gemm 200x136x520 bf16 nt", 10, true);
+}
+
+}  // namespace
+}  // namespace tilewright
