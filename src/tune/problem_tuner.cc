@@ -36,19 +36,25 @@ constexpr int kDefaultTrials = 64;        // when no budget is given
 constexpr double kFinalsShare = 0.4;      // of a problem's time, at most
 constexpr double kFinalistSeconds = 1.0;  // first guess of a finalist's cost, then measured
 
-class ProblemTuner {
- public:
-  ProblemTuner(Bench& bench, const Problem& problem, const ProblemBudget& budget, Progress progress)
-      : bench_(bench), budget_(budget), progress_(std::move(progress)) {
-    result_.problem = problem;
-  }
+}  // namespace
 
-  Result<TuneResult> run() {
-    if (Status status = recall(); !status) return tl::unexpected(status.error());
+struct ProblemTuner::State {
+ public:
+  State(Bench& bench, const Problem& problem) : bench_(bench) { result_.problem = problem; }
+
+  Status begin() {
+    if (Status status = recall(); !status) return status;
     // Compiling begins while the libraries are being prepared.
     queue_.emplace(bench_.compiler, bench_.gate, result_.problem, bench_.device,
                    compile_workers(bench_.device));
     feed();
+    return {};
+  }
+
+  Result<TuneResult> finish(const ProblemBudget& budget, Progress progress) {
+    budget_ = budget;
+    progress_ = std::move(progress);
+    begun_ = Clock::now();
     Result<std::unique_ptr<Workbench>> workbench =
         Workbench::create(result_.problem, bench_.device, bench_.rig, bench_.gate,
                           bench_.options.mode, bench_.options.seed);
@@ -273,14 +279,19 @@ class ProblemTuner {
   std::map<std::string, CompileResult> binaries_;
   int resumed_in_run_ = 0;
   double final_seconds_ = kFinalistSeconds;
-  const Clock::time_point begun_ = Clock::now();
+  Clock::time_point begun_;
 };
 
-}  // namespace
+ProblemTuner::ProblemTuner(Bench& bench, const Problem& problem)
+    : state_(std::make_unique<State>(bench, problem)) {}
+ProblemTuner::~ProblemTuner() = default;
 
-Result<TuneResult> tune_problem(Bench& bench, const Problem& problem, const ProblemBudget& budget,
-                                Progress progress) {
-  return ProblemTuner(bench, problem, budget, std::move(progress)).run();
+Status ProblemTuner::begin() {
+  return state_->begin();
+}
+
+Result<TuneResult> ProblemTuner::finish(const ProblemBudget& budget, Progress progress) {
+  return state_->finish(budget, std::move(progress));
 }
 
 }  // namespace tilewright

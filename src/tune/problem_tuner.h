@@ -6,6 +6,7 @@
 #include "tune/tune.h"
 
 #include <chrono>
+#include <memory>
 #include <optional>
 #include <string>
 
@@ -27,7 +28,18 @@ struct ProblemBudget {
   std::optional<std::chrono::steady_clock::time_point> deadline;
 };
 
-[[nodiscard]] Result<TuneResult> tune_problem(Bench& bench, const Problem& problem,
-                                              const ProblemBudget& budget, Progress progress);
+// One problem on its way. begin() starts to compile the first proposals, on other threads, so that
+// a sweep can begin some problems before their turn; finish() measures.
+class ProblemTuner {
+ public:
+  ProblemTuner(Bench& bench, const Problem& problem);
+  ~ProblemTuner();
+  [[nodiscard]] Status begin();
+  [[nodiscard]] Result<TuneResult> finish(const ProblemBudget& budget, Progress progress);
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
 
 }  // namespace tilewright

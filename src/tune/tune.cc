@@ -11,6 +11,8 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <map>
+#include <memory>
 
 namespace tilewright {
 namespace {
@@ -29,21 +31,54 @@ bool stopped(const TuneOptions& options) {
 }
 
 // The final trial that an earlier start of the same run left behind.
-Result<std::optional<Trial>> finished_before(const Database& database, const Problem& problem,
-                                             const Device& device, const TuneOptions& options) {
+Result<std::optional<Trial>> finished_before(const Bench& bench, const Problem& problem) {
   TrialQuery query;
   query.problem = to_text(problem);
-  query.device = device.fingerprint();
-  query.mode = name_of(options.mode);
-  query.run = options.run;
+  query.device = bench.device.fingerprint();
+  query.mode = name_of(bench.options.mode);
+  query.run = bench.options.run;
   query.stage = "final";
   query.outcome = Outcome::ok;
-  Result<std::vector<Trial>> found = database.select(query);
+  Result<std::vector<Trial>> found = bench.database.select(query);
   if (!found) return tl::unexpected(found.error());
   if (found->empty()) return std::optional<Trial>();
   return std::optional<Trial>(
       *std::ranges::max_element(*found, {}, [](const Trial& t) { return t.speedup(); }));
 }
+
+// The problems whose turn comes next. In a sweep some are begun early, so that the device does not
+// wait for compilers.
+class Line {
+ public:
+  Line(Bench& bench, const std::vector<Problem>& problems) : bench_(bench), problems_(problems) {}
+
+  Status begin_from(std::size_t first) {
+    constexpr std::size_t kEarly = 3;
+    const bool early =
+        bench_.options.effort == Effort::sweep && bench_.device.kind == DeviceKind::cuda;
+    const std::size_t end = std::min(problems_.size(), first + 1 + (early ? kEarly : 0));
+    for (next_ = std::max(next_, first); next_ < end; ++next_) {
+      if (next_ > first && bench_.options.resume) {
+        const Result<std::optional<Trial>> before = finished_before(bench_, problems_[next_]);
+        if (before && *before) continue;
+      }
+      auto& tuner = begun_[next_] = std::make_unique<ProblemTuner>(bench_, problems_[next_]);
+      if (Status status = tuner->begin(); !status) return status;
+    }
+    return {};
+  }
+  std::unique_ptr<ProblemTuner> take(std::size_t which) {
+    std::unique_ptr<ProblemTuner> taken = std::move(begun_[which]);
+    begun_.erase(which);
+    return taken;
+  }
+
+ private:
+  Bench& bench_;
+  const std::vector<Problem>& problems_;
+  std::size_t next_ = 0;
+  std::map<std::size_t, std::unique_ptr<ProblemTuner>> begun_;
+};
 
 }  // namespace
 
@@ -76,12 +111,13 @@ Result<std::vector<TuneResult>> tune(const std::vector<Problem>& problems, const
     return std::chrono::duration<double>(*options.budget.time) - (Clock::now() - start);
   };
 
+  Line line(shared, problems);
   std::vector<TuneResult> results;
   for (std::size_t i = 0; i < problems.size(); ++i) {
     TuneResult result;
     result.problem = problems[i];
     if (options.resume) {
-      Result<std::optional<Trial>> before = finished_before(database, problems[i], device, options);
+      Result<std::optional<Trial>> before = finished_before(shared, problems[i]);
       if (!before) return tl::unexpected(before.error());
       if (*before) {
         result.winner = **before;
@@ -107,8 +143,8 @@ Result<std::vector<TuneResult>> tune(const std::vector<Problem>& problems, const
         deadline = Clock::now() + std::chrono::duration_cast<Clock::duration>(
                                       std::chrono::duration<double>(share));
       }
-      Result<TuneResult> tuned =
-          tune_problem(shared, problems[i], ProblemBudget{start, deadline}, progress);
+      if (Status status = line.begin_from(i); !status) return tl::unexpected(status.error());
+      Result<TuneResult> tuned = line.take(i)->finish(ProblemBudget{start, deadline}, progress);
       if (!tuned) return tl::unexpected(tuned.error());
       result = *std::move(tuned);
     }
