@@ -20,7 +20,7 @@ constexpr std::int64_t kDirectRegisters = 192;  // accumulators and loaded fragm
 constexpr std::int64_t kMostLines = 24;         // of a lane, that are loaded ahead
 // More threads than 256 have 128 registers each, so much less for sums and fragments.
 constexpr std::int64_t kManyThreads = 256;
-constexpr std::int64_t kWithMany = 104;
+constexpr std::int64_t kWithMany = 80;
 
 std::vector<Decision> decisions() {
   return {
