@@ -97,11 +97,11 @@ class CudaProof : public ::testing::Test {
   static std::string why_not;
   static std::filesystem::path folder;
 };
-std::unique_ptr<cuda::Context> CudaProof::context;
-std::unique_ptr<Compiler> CudaProof::compiler;
-std::unique_ptr<KernelBench> CudaProof::bench;
-std::string CudaProof::why_not;
-std::filesystem::path CudaProof::folder;
+inline std::unique_ptr<cuda::Context> CudaProof::context;
+inline std::unique_ptr<Compiler> CudaProof::compiler;
+inline std::unique_ptr<KernelBench> CudaProof::bench;
+inline std::string CudaProof::why_not;
+inline std::filesystem::path CudaProof::folder;
 
 // A host arena that is filled from the device before a call and copied back after it, guards,
 // gaps and workspace included.
