@@ -26,7 +26,7 @@ struct SettingInfo {
 };
 
 // What is used where nobody says otherwise: one of the words that chosen_device() knows.
-inline constexpr std::string_view kDefaultDevice = "cpu";
+inline constexpr std::string_view kDefaultDevice = "auto";
 
 inline constexpr std::array<SettingInfo, 9> kSettings = {{
     {"cache.dir", "--cache-dir", "TILEWRIGHT_CACHE_DIR", "",

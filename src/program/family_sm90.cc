@@ -70,18 +70,13 @@ std::int64_t cluster_n(const Choices& c) {
   return c.word("cluster").ends_with("2") ? 2 : 1;
 }
 
-// Accumulators of a thread that leave it registers to work with: more were seen to spill hundreds
-// of bytes (ptxas 13.0). A warpgroup of three has 160 registers, of two 240, alone 255. Turns,
-// tiles in a row and clusters need some for themselves, and so does an epilogue that stores pairs
-// or reads C.
+// Accumulators of a thread that leave it registers to work with. A warpgroup of three has 160
+// registers, of two 240, alone 255. An epilogue that stores pairs or reads C needs some for itself.
 std::int64_t most_sums(const Choices& c, const Problem& p) {
-  if (c.is("schedule", "single")) return 192;
   if (consumers(c) == 3) return 96;
   const bool lean =
       !c.is("epilogue", "direct") && p.alpha == AlphaClass::one && p.beta == BetaClass::zero;
-  if (c.is("schedule", "pingpong")) return lean ? 144 : 128;
-  if (consumers(c) == 1) return lean ? 160 : 144;
-  return lean ? 192 : 160;
+  return lean || c.is("schedule", "single") ? 192 : 160;
 }
 
 std::vector<Rule> rules() {

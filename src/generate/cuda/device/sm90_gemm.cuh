@@ -118,7 +118,13 @@ struct Sm90Gemm {
     const int tiles_k = ceil_div(depth, C.tile_k);
     const int share = ceil_div(tiles_k, C.split);
     p.first_k = slice * share;
-    p.count_k = max(min(share, tiles_k - p.first_k), 0);
+    p.count_k = min(share, tiles_k - p.first_k);
+    // Without anything to sum, one tile from beyond K, which reads as zeros: so that accumulators
+    // have one source, or they would be copied, and spilled.
+    if (p.count_k <= 0) {
+      p.first_k = ceil_div(s.k, C.tile_k);
+      p.count_k = 1;
+    }
     return p;
   }
   __device__ __forceinline__ static Work work(const Plan& p, int index) {
@@ -200,7 +206,7 @@ struct Sm90Gemm {
       }
     }
     wgmma_wait<0>();
-    if (C.in_flight > 0 && p.count_k > 0) release(shared, p, i - 1);
+    if (C.in_flight > 0) release(shared, p, i - 1);
   }
 
   // multiply() as the schedule has it.
@@ -259,20 +265,8 @@ struct Sm90Gemm {
         }
       }
     }
-    if (p.count_k == 0) clear(sums);
     finish(arg, shared, w, group, first_block, sums);
   }
-  __device__ __forceinline__ static void clear(Sums& sums) {
-#pragma unroll
-    for (int b = 0; b < kBlocks; ++b) {
-#pragma unroll
-      for (int j = 0; j < kColumns; ++j) {
-#pragma unroll
-        for (int e = 0; e < 4; ++e) sums[b][j][e] = 0;
-      }
-    }
-  }
-
   __device__ __forceinline__ static void finish(const Sm90Arguments& arg, const Shared& shared,
                                                 const Work& w, int group, int first_block,
                                                 Sums& sums) {
