@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Programs in the order of the cost model (cost_model.cc), a ranked sample (ranking.h) at a time.
-#include "policy/ranking.h"
+// Programs in the order of the cost model (cost_model.cc), a ranked sample (ranking.h) at a time;
+// on a GPU after a diverse front (lineup.h).
+#include "policy/lineup.h"
 
 namespace tilewright {
 namespace {
@@ -14,6 +15,13 @@ class AnalyticPolicy final : public Policy {
 
   std::vector<Program> propose(std::size_t count) override {
     std::vector<Program> out;
+    if (ranked_.empty() && !dry_ && context_.device.kind == DeviceKind::cuda) {
+      ranked_ = rank_sample(spaces_, context_, seen_, rng_);
+      front_ = lineup(context_.problem, context_.device, ranked_, kDiversePlaces);
+    }
+    for (; front_next_ < front_.size() && out.size() < count; ++front_next_) {
+      if (seen_.add(front_[front_next_])) out.push_back(front_[front_next_]);
+    }
     while (out.size() < count && !dry_) {
       if (next_ == ranked_.size()) {
         ranked_ = rank_sample(spaces_, context_, seen_, rng_);
@@ -35,6 +43,8 @@ class AnalyticPolicy final : public Policy {
   std::vector<Space> spaces_;
   Rng rng_;
   Seen seen_;
+  std::vector<Program> front_;
+  std::size_t front_next_ = 0;
   std::vector<Ranked> ranked_;
   std::size_t next_ = 0;
   bool dry_ = false;

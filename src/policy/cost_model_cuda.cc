@@ -17,9 +17,11 @@
 namespace tilewright {
 namespace {
 
-constexpr double kStaticFlop = 1e8;  // beyond, a kernel for one shape does not pay its compilation
-constexpr double kStaticGain = 0.25;
+constexpr double kSharedFlop = 2e10;  // from here on kernels are better shared between shapes
 constexpr double kStaticCost = 1.005;
+// Clusters live within a GPC, some of which lack multiprocessors: what all of them together hold.
+// Measured: 30 clusters of 4 do not fit on 132 multiprocessors.
+constexpr double kClustersOf4 = 0.88, kClustersOf8 = 0.91;
 
 double ceil_div(double a, double b) {
   return b > 0 ? std::ceil(a / b) : 0;
@@ -35,7 +37,7 @@ struct Kernel {
   double group = 1;
   bool raster_n = false;
   double stages = 1;
-  double prologue = 0, latency = 0;    // before the first step; of a load
+  double prologue = 0, latency = 0;    // before the first step; of its load
   double fast = 0, slow = 0;           // a step that was waited for before; one in a full ring
   double tensor = 0;                   // of a step, exclusive
   double port_rate = 64;               // bytes per cycle
@@ -65,6 +67,12 @@ double taste(const Program& p, const Problem& problem, const Kernel& k, double w
   // B stored along N in boxes of 16 columns: measured 15-30 % slower than in wider ones.
   const bool narrow = std::fmod(k.tile_n, 32) == 16 && k.tile_n > 16;
   if (narrow && !problem.b_transposed && p.word("form").empty()) factor += 0.22;
+  // With a tile to each CTA nothing alternates: measured 15-35 % slower than modelled.
+  if (k.alternates && waves <= 1) factor += 0.2;
+  // Odd widths: few were timed, and less is known of them.
+  if (k.tile_n > 64 && std::fmod(k.tile_n, 64) != 0) factor += 0.04;
+  // Three consumers were measured 10 % slower than the rest of the model says.
+  if (p.number("consumers") == 3) factor += 0.1;
   // Stores from registers that L2 cannot hold back were measured to cost large problems 5-15 %.
   const double results = static_cast<double>(problem.m) * static_cast<double>(problem.n) * 2;
   if (p.word("epilogue") != "tma" && results > 16e6) factor += 0.05;
@@ -94,8 +102,11 @@ double store_time(const Kernel& k, const Problem& p, double writers, double rate
 void add_reduction(Kernel& k, const Program& p, const CudaConstants& c) {
   const double sums = k.tile_m * k.tile_n * 4;
   if (p.word("reduce") == "cluster") {
-    k.finish = k.finish / k.split + c.cluster_reduce;
-    k.finish_load = std::max(0.0, sums - 8192) / c.cluster_rate;  // small ones hide
+    const bool thin = k.split >= 4 && p.word("epilogue") == "exchange";
+    k.finish = k.finish / k.split + c.cluster_reduce +
+               (thin ? c.cluster_exchange * std::min(1.0, (k.tile_n - 8) / 24) : 0);
+    const double writers = std::max(1.0, k.threads / 160);
+    k.finish_load = std::max(0.0, sums / writers - 8192) / c.cluster_rate;  // small ones hide
   } else if (p.word("reduce") == "workspace") {
     k.finish += c.workspace_reduce + sums * k.split / c.workspace_rate;
     k.finish_load = sums / c.workspace_rate;
@@ -131,11 +142,11 @@ Kernel sm90_kernel(const Program& p, const Problem& problem, const Chip& chip,
   const double wgmma = std::max(k.tile_n / 2, 24.0) * k.tile_m / 64 * k.tile_k / 16;
   k.tensor = wgmma / chip.mhz;
   const bool multicast = k.cluster_m * k.cluster_n > 1;
-  k.latency = multicast ? c.cluster_latency : c.latency90;
+  const double latency = multicast ? c.cluster_latency : c.latency90;
+  k.latency = multicast ? latency : c.first90;
   const double held = p.number("in_flight") > 0 ? 2 : 1;
-  k.fast = std::max(k.tensor + (held > 1 ? 0 : c.drain), single ? c.single_step : c.step90);
-  k.slow = std::max(k.fast, (k.latency + held * k.tensor) / k.stages);
-  k.prologue = c.prologue90 + (donates ? c.donate : 0);
+  k.fast = std::max(k.tensor, single ? c.single_step : c.step90);
+  k.slow = std::max(k.fast, (latency + held * k.tensor) / k.stages);
   const double rate = tma                              ? c.tma_rate
                       : p.word("epilogue") == "direct" ? c.direct_rate
                                                        : c.exchange_rate;
@@ -203,7 +214,7 @@ Kernel sm80_direct(const Program& p, const Problem& problem, const Chip& chip, c
   k.stages = ahead;
   k.threads = 32 * warps;
   const double fragments = k.tile_m / 2 + k.tile_n / 2;
-  k.registers = std::min(255.0, k.tile_m * k.tile_n / 32 + (ahead + 1) * fragments + 40);
+  k.registers = std::min(255.0, k.tile_m * k.tile_n / 32 + ahead * fragments + 24);
   k.shared = warps * k.tile_m * k.tile_n * 4;
   // Operands along K come in 16-byte loads; along the other side pair by pair.
   const CudaAlignment aligned = alignment_of(problem);
@@ -223,7 +234,7 @@ Kernel sm80_direct(const Program& p, const Problem& problem, const Chip& chip, c
   k.fast =
       k.latency * std::pow(ahead, -c.direct_ahead) + 0.02 * wait * (fragments / 16 - 1) + k.tensor;
   k.slow = k.fast;
-  k.prologue = std::max(c.prologue80 - 0.4, 0.1);
+  k.prologue = c.prologue_direct;
   k.latency = 0;  // each step waits for its own
   k.finish = store_time(k, problem, std::min(warps, 4.0), c.store80_rate) +
              (warps > 1 ? c.meet * (0.3 + 0.1 * warps * k.tile_m * k.tile_n / 1024) : 0);
@@ -270,7 +281,9 @@ CudaEstimate estimate_cuda(const Program& p, const Problem& problem, const Devic
   const double ctas = tiles * k.split;
   // Clusters leave multiprocessors of a GPC without work.
   const double cluster = k.cluster_m * k.cluster_n * (p.word("reduce") == "cluster" ? k.split : 1);
-  const double used = chip.multiprocessors * (cluster >= 8 ? 0.91 : cluster >= 4 ? 0.97 : 1);
+  const double used = chip.multiprocessors * (cluster >= 8   ? kClustersOf8
+                                              : cluster >= 4 ? kClustersOf4
+                                                             : 1);
   const double per_shared =
       static_cast<double>(device.cuda.shared_per_multiprocessor) / (k.shared + 1024);
   const double fit = std::max(1.0, std::floor(std::min({per_shared, 2048 / k.threads,
@@ -296,10 +309,7 @@ CudaEstimate estimate_cuda(const Program& p, const Problem& problem, const Devic
     e.latency = (ceil_div(busiest, fit) - 1) * (first + multiply + finish) + multiply;
   }
   e.latency = std::max(e.latency, busiest * steps * k.tensor);
-  // Power is the whole chip's, and moving operands takes its share: small tiles move more.
-  const double moved = std::max(0.0, 1 / k.tile_m + 1 / k.tile_n - 1.0 / 128 - 1.0 / 256) * 85.3;
-  e.tensor = ctas * steps * k.tensor / chip.multiprocessors * chip.mhz / (chip.peak_mhz * c.power) *
-             (1 + c.moving * std::min(moved, 1.0));
+  e.tensor = ctas * steps * k.tensor / chip.multiprocessors * chip.mhz / (chip.peak_mhz * c.power);
   e.port = busiest * steps * step_bytes / (k.port_rate * chip.mhz);
   const double shared_bytes = (k.tile_m / k.cluster_n + k.tile_n / k.cluster_m) * k.tile_k * 2;
   e.chip = ctas * steps * shared_bytes / (c.chip_rate * chip.mhz * chip.multiprocessors);
@@ -315,11 +325,11 @@ CudaEstimate estimate_cuda(const Program& p, const Problem& problem, const Devic
   e.total =
       (e.fixed + std::pow(sum, 1 / c.blend)) * taste(p, problem, k, ctas / (used * fit), chip);
   if (p.word("sizes") == "static") {
-    if (problem.flop() > kStaticFlop) {
-      e.total *= kStaticCost;
-    } else {
-      e.total -= std::min(kStaticGain, 0.1 * e.total);
-    }
+    const double gain = p.family().name == "sm90"    ? c.static90
+                        : p.word("form") == "direct" ? c.static_direct
+                                                     : c.static_tile;
+    e.total -= std::min(gain, c.static_part * e.total);
+    if (problem.flop() > kSharedFlop) e.total *= kStaticCost;
   }
   return e;
 }

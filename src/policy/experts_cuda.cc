@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// The tables. Measured on an H200, 2026-11-29, or reported as best in public work; the classes are
-// by the number of tiles, since what fills 132 multiprocessors decides.
+// The tables. Measured on an H200, 2026-11-29 and 30, or reported as best in public work; the
+// classes are by the number of tiles, since what fills 132 multiprocessors decides.
 #include "policy/experts_cuda.h"
 
 #include "base/text.h"
+#include "policy/lineup.h"
 #include "policy/proposers.h"
 #include "policy/walk.h"
 #include "program/family_cuda.h"
@@ -18,7 +19,7 @@ namespace {
 
 using cuda_family::tiles_of;
 
-constexpr double kTinyFlop = 1e8;     // static sizes are worth a compilation
+constexpr double kTinyFlop = 1e8;
 constexpr double kFull = 2.0 / 3;     // of the multiprocessors busy counts as full
 constexpr std::int64_t kThin = 512;   // K, below which C is most of the traffic
 constexpr std::int64_t kLong = 1024;  // K, from which on splitting it pays
@@ -30,44 +31,53 @@ struct Expert {
   std::string_view wishes;
 };
 
-constexpr std::array<Expert, 45> kExperts = {{
+// The order of tiles is order_of's and the sizes are lineup.h's, where not wished.
+constexpr std::array<Expert, 50> kExperts = {{
+    {Class::tiny, "sm90 schedule=cooperative consumers=1 tile_m=64 tile_n=16 tile_k=64 stages=2"},
+    {Class::tiny, "sm90 schedule=single tile_m=64 tile_n=16 tile_k=128 stages=2"},
+    {Class::tiny, "sm90 schedule=cooperative consumers=1 tile_m=64 tile_n=16 tile_k=128 stages=4"},
     {Class::tiny,
-     "sm90 schedule=cooperative consumers=1 tile_m=64 tile_n=16 tile_k=64 stages=2 sizes=static"},
-    {Class::tiny, "sm90 schedule=single tile_m=64 tile_n=16 tile_k=128 stages=2 sizes=static"},
-    {Class::tiny, "sm80 form=direct tile_m=16 tile_n=16 warps_k=2 ahead=1 sizes=static"},
-    {Class::tiny, "sm80 form=direct tile_m=16 tile_n=8 warps_k=2 ahead=1 sizes=static"},
-    {Class::tiny, "sm80 form=direct tile_m=16 tile_n=16 warps_k=8 ahead=2 sizes=static"},
+     "sm80 form=tile tile_m=16 tile_n=64 tile_k=64 warps_m=1 warps_n=4 warps_k=1 "
+     "stages=2 epilogue=shared"},
+    {Class::tiny, "sm80 form=direct tile_m=16 tile_n=16 warps_k=4 ahead=2"},
     {Class::tiny,
-     "sm80 form=tile tile_m=32 tile_n=32 tile_k=64 warps_m=1 warps_n=1 warps_k=4 "
-     "stages=4 epilogue=exchange sizes=static"},
-    {Class::tiny, "sm90 schedule=single tile_m=64 tile_n=32 tile_k=64 stages=8 sizes=static"},
+     "sm80 form=direct tile_m=16 tile_n=16 warps_k=8 ahead=2 split_k=4 reduce=cluster"},
+    {Class::tiny, "sm90 schedule=single tile_m=64 tile_n=64 tile_k=64 stages=2 epilogue=tma"},
     {Class::few,
-     "sm90 schedule=cooperative consumers=1 tile_m=64 tile_n=64 tile_k=128 stages=4 epilogue=tma"},
-    {Class::few, "sm90 schedule=cooperative consumers=1 tile_m=64 tile_n=64 tile_k=64 stages=8"},
+     "sm90 schedule=cooperative consumers=1 tile_m=64 tile_n=64 tile_k=128 stages=4 "
+     "epilogue=tma"},
     {Class::few, "sm90 schedule=single tile_m=64 tile_n=32 tile_k=128 stages=4"},
+    {Class::few, "sm90 schedule=cooperative consumers=2 tile_m=128 tile_n=16 tile_k=128 stages=4"},
+    {Class::few, "sm90 schedule=cooperative consumers=1 tile_m=64 tile_n=16 tile_k=128 stages=4"},
     {Class::few,
      "sm80 form=tile tile_m=32 tile_n=32 tile_k=64 warps_m=1 warps_n=1 warps_k=4 "
      "stages=4 epilogue=exchange"},
     {Class::few, "sm80 form=direct tile_m=16 tile_n=16 warps_k=4 ahead=2"},
     {Class::split,
-     "sm90 schedule=single tile_m=64 tile_n=16 tile_k=128 stages=4 split_k=8 "
-     "reduce=cluster epilogue=direct"},
+     "sm90 schedule=cooperative consumers=1 tile_m=64 tile_n=32 tile_k=128 stages=8 "
+     "split_k=8 reduce=cluster epilogue=direct"},
     {Class::split,
-     "sm90 schedule=cooperative consumers=1 tile_m=64 tile_n=64 tile_k=64 stages=8 "
-     "split_k=8 reduce=cluster"},
+     "sm90 schedule=cooperative consumers=1 tile_m=64 tile_n=16 tile_k=128 stages=8 "
+     "split_k=8 reduce=cluster epilogue=direct"},
     {Class::split,
-     "sm90 schedule=cooperative consumers=1 tile_m=64 tile_n=32 tile_k=128 stages=6 "
-     "split_k=8 reduce=cluster"},
+     "sm90 schedule=cooperative consumers=1 tile_m=64 tile_n=64 tile_k=128 stages=7 "
+     "split_k=2 reduce=cluster"},
+    {Class::split, "sm90 schedule=single tile_m=64 tile_n=32 tile_k=128 stages=8"},
     {Class::split,
-     "sm90 schedule=cooperative consumers=1 tile_m=64 tile_n=64 tile_k=128 stages=5 "
-     "split_k=4 reduce=cluster"},
+     "sm90 schedule=cooperative consumers=1 tile_m=64 tile_n=64 tile_k=128 stages=7 "
+     "split_k=2 reduce=workspace"},
     {Class::split,
      "sm90 schedule=cooperative consumers=1 tile_m=64 tile_n=64 tile_k=128 stages=6 "
-     "split_k=2 reduce=cluster"},
+     "epilogue=tma"},
+    {Class::split,
+     "sm90 schedule=cooperative consumers=1 tile_m=64 tile_n=32 tile_k=128 stages=8 "
+     "split_k=16 reduce=workspace"},
+    {Class::split,
+     "sm90 schedule=cooperative consumers=1 tile_m=64 tile_n=64 tile_k=128 stages=6 "
+     "split_k=4 reduce=cluster epilogue=direct"},
     {Class::split,
      "sm90 schedule=cooperative consumers=1 tile_m=64 tile_n=64 tile_k=64 stages=8 "
-     "split_k=16 reduce=workspace"},
-    {Class::split, "sm90 schedule=cooperative consumers=1 tile_m=64 tile_n=64 tile_k=128 stages=5"},
+     "split_k=8 reduce=cluster epilogue=direct"},
     {Class::split,
      "sm80 form=tile tile_m=32 tile_n=32 tile_k=64 warps_m=1 warps_n=1 warps_k=4 "
      "stages=4 split_k=8 reduce=cluster epilogue=exchange"},
@@ -75,22 +85,27 @@ constexpr std::array<Expert, 45> kExperts = {{
      "sm80 form=tile tile_m=64 tile_n=64 tile_k=64 warps_m=2 warps_n=2 warps_k=1 "
      "stages=4 fragments=double split_k=4 reduce=workspace epilogue=exchange"},
     {Class::middle,
+     "sm90 schedule=cooperative consumers=2 tile_m=128 tile_n=64 tile_k=64 stages=8 "
+     "epilogue=tma"},
+    {Class::middle,
      "sm90 schedule=cooperative consumers=1 tile_m=64 tile_n=128 tile_k=128 stages=4 "
      "epilogue=tma"},
     {Class::middle,
-     "sm90 schedule=cooperative consumers=2 tile_m=128 tile_n=64 tile_k=64 stages=8 "
-     "epilogue=tma group=8"},
+     "sm90 schedule=cooperative consumers=1 tile_m=64 tile_n=64 tile_k=128 stages=6 "
+     "epilogue=tma"},
     {Class::middle,
-     "sm90 schedule=cooperative consumers=1 tile_m=64 tile_n=128 tile_k=64 stages=8 "
-     "epilogue=tma group=8"},
+     "sm90 schedule=cooperative consumers=2 tile_m=128 tile_n=64 tile_k=64 stages=8 "
+     "split_k=2 reduce=cluster"},
     {Class::middle,
      "sm90 schedule=cooperative consumers=2 tile_m=128 tile_n=128 tile_k=64 stages=6 "
-     "epilogue=tma group=8"},
-    {Class::middle, "sm90 schedule=cooperative consumers=1 tile_m=64 tile_n=64 tile_k=64 stages=8"},
+     "epilogue=tma"},
     {Class::middle,
-     "sm90 schedule=pingpong tile_m=128 tile_n=128 tile_k=64 stages=6 "
-     "grid=persistent epilogue=tma group=8"},
-    {Class::middle, "sm90 schedule=single tile_m=64 tile_n=64 tile_k=64 stages=6"},
+     "sm90 schedule=pingpong tile_m=128 tile_n=128 tile_k=64 stages=6 grid=persistent "
+     "epilogue=tma"},
+    {Class::middle,
+     "sm90 schedule=cooperative consumers=2 tile_m=128 tile_n=64 tile_k=64 stages=8 "
+     "split_k=2 reduce=workspace"},
+    {Class::middle, "sm90 schedule=single tile_m=128 tile_n=64 tile_k=128 stages=4 epilogue=tma"},
     {Class::middle,
      "sm80 form=tile tile_m=64 tile_n=64 tile_k=64 warps_m=2 warps_n=2 warps_k=1 "
      "stages=4 fragments=double epilogue=exchange"},
@@ -99,49 +114,52 @@ constexpr std::array<Expert, 45> kExperts = {{
      "stages=4 epilogue=exchange"},
     {Class::thin,
      "sm90 schedule=pingpong tile_m=128 tile_n=128 tile_k=64 stages=6 grid=persistent "
-     "epilogue=tma group=8"},
-    {Class::thin,
-     "sm90 schedule=cooperative consumers=2 tile_m=128 tile_n=256 tile_k=64 stages=4 "
-     "grid=persistent epilogue=tma group=8"},
-    {Class::thin,
-     "sm90 schedule=pingpong tile_m=128 tile_n=192 tile_k=64 stages=4 grid=persistent "
-     "epilogue=tma group=8"},
+     "epilogue=tma"},
     {Class::thin,
      "sm90 schedule=pingpong tile_m=192 tile_n=128 tile_k=64 stages=4 grid=persistent "
-     "epilogue=tma group=8"},
+     "epilogue=tma"},
+    {Class::thin,
+     "sm90 schedule=cooperative consumers=2 tile_m=128 tile_n=256 tile_k=64 stages=4 "
+     "grid=persistent epilogue=tma"},
+    {Class::thin,
+     "sm90 schedule=pingpong tile_m=128 tile_n=192 tile_k=64 stages=4 grid=persistent "
+     "epilogue=tma"},
+    {Class::thin,
+     "sm90 schedule=cooperative consumers=2 tile_m=128 tile_n=128 tile_k=64 stages=4 "
+     "grid=persistent epilogue=tma"},
     {Class::thin,
      "sm90 schedule=pingpong tile_m=64 tile_n=256 tile_k=64 stages=4 grid=persistent "
-     "epilogue=tma group=8"},
-    {Class::thin,
-     "sm90 schedule=cooperative consumers=2 tile_m=128 tile_n=128 tile_k=64 stages=3 "
-     "grid=persistent epilogue=tma group=8"},
+     "epilogue=tma"},
     {Class::thin,
      "sm80 form=tile tile_m=128 tile_n=128 tile_k=32 warps_m=2 warps_n=2 warps_k=1 "
-     "stages=4 epilogue=shared group=8"},
-    {Class::big,
-     "sm90 schedule=cooperative consumers=2 tile_m=128 tile_n=256 tile_k=64 stages=4 "
-     "grid=persistent epilogue=tma group=8"},
-    {Class::big,
-     "sm90 schedule=cooperative consumers=2 tile_m=256 tile_n=128 tile_k=64 stages=4 "
-     "grid=persistent epilogue=tma group=8"},
-    {Class::big,
-     "sm90 schedule=cooperative consumers=2 tile_m=256 tile_n=192 tile_k=64 stages=3 "
-     "grid=persistent epilogue=tma group=8"},
-    {Class::big,
-     "sm90 schedule=pingpong tile_m=128 tile_n=128 tile_k=64 stages=6 grid=persistent "
-     "epilogue=tma group=8"},
+     "stages=4 epilogue=shared"},
     {Class::big,
      "sm90 schedule=cooperative consumers=2 tile_m=128 tile_n=256 tile_k=64 stages=4 "
      "grid=persistent epilogue=tma group=16"},
     {Class::big,
-     "sm90 schedule=pingpong tile_m=128 tile_n=192 tile_k=64 stages=4 grid=persistent "
-     "epilogue=tma group=8"},
+     "sm90 schedule=cooperative consumers=2 tile_m=256 tile_n=128 tile_k=64 stages=3 "
+     "in_flight=0 grid=tiles epilogue=tma"},
+    {Class::big,
+     "sm90 schedule=pingpong tile_m=128 tile_n=128 tile_k=64 stages=6 grid=persistent "
+     "epilogue=tma"},
+    {Class::big,
+     "sm90 schedule=cooperative consumers=2 tile_m=128 tile_n=192 tile_k=64 stages=4 "
+     "grid=persistent epilogue=tma group=16"},
+    {Class::big,
+     "sm90 schedule=cooperative consumers=2 tile_m=256 tile_n=128 tile_k=64 stages=4 "
+     "grid=persistent epilogue=tma"},
+    {Class::big,
+     "sm90 schedule=cooperative consumers=2 tile_m=128 tile_n=256 tile_k=128 stages=2 "
+     "grid=persistent epilogue=tma group=16"},
+    {Class::big,
+     "sm90 schedule=cooperative consumers=2 tile_m=128 tile_n=128 tile_k=128 stages=3 "
+     "grid=persistent epilogue=tma"},
     {Class::big,
      "sm80 form=tile tile_m=128 tile_n=128 tile_k=32 warps_m=2 warps_n=2 warps_k=1 "
-     "stages=4 epilogue=shared group=8"},
+     "stages=4 epilogue=shared"},
     {Class::big,
      "sm80 form=tile tile_m=128 tile_n=256 tile_k=32 warps_m=2 warps_n=4 warps_k=1 "
-     "stages=3 epilogue=shared group=8"},
+     "stages=3 epilogue=shared"},
 }};
 
 Class class_of(const Problem& p, const Device& device) {
@@ -151,12 +169,13 @@ Class class_of(const Problem& p, const Device& device) {
   };
   if (p.flop() <= kTinyFlop && p.k <= 4 * kThin) return Class::tiny;
   if (!fills(64, 64)) return p.k >= kLong ? Class::split : Class::few;
-  if (!fills(128, 256)) return Class::middle;
+  if (std::min(p.m, p.n) < 128 || !fills(128, 256)) return Class::middle;
   return p.k <= kThin ? Class::thin : Class::big;
 }
 
 // The palette. Rings are as long as fits and K fills, up to kLongestRing.
-constexpr std::array<std::string_view, 21> kTiles90 = {
+constexpr std::array<std::string_view, 22> kTiles90 = {
+    "schedule=cooperative consumers=1 tile_m=64 tile_n=16 tile_k=64",
     "schedule=single tile_m=64 tile_n=16 tile_k=128",
     "schedule=single tile_m=64 tile_n=32 tile_k=128",
     "schedule=single tile_m=64 tile_n=64 tile_k=64",
@@ -179,7 +198,7 @@ constexpr std::array<std::string_view, 21> kTiles90 = {
     "schedule=pingpong tile_m=128 tile_n=192 tile_k=64",
     "schedule=pingpong tile_m=192 tile_n=128 tile_k=64",
 };
-constexpr std::array<std::string_view, 14> kTiles80 = {
+constexpr std::array<std::string_view, 15> kTiles80 = {
     "form=direct tile_m=16 tile_n=8 warps_k=2 ahead=2",
     "form=direct tile_m=16 tile_n=8 warps_k=4 ahead=2",
     "form=direct tile_m=16 tile_n=16 warps_k=2 ahead=2",
@@ -188,6 +207,7 @@ constexpr std::array<std::string_view, 14> kTiles80 = {
     "form=direct tile_m=16 tile_n=16 warps_k=16 ahead=2",
     "form=direct tile_m=32 tile_n=16 warps_k=8 ahead=2",
     "form=direct tile_m=32 tile_n=32 warps_k=4 ahead=2",
+    "form=tile tile_m=16 tile_n=64 tile_k=64 warps_m=1 warps_n=4 warps_k=1 stages=2",
     "form=tile tile_m=16 tile_n=64 tile_k=64 warps_m=1 warps_n=2 warps_k=2 stages=4",
     "form=tile tile_m=32 tile_n=32 tile_k=64 warps_m=1 warps_n=1 warps_k=4 stages=4",
     "form=tile tile_m=32 tile_n=64 tile_k=64 warps_m=1 warps_n=2 warps_k=2 stages=4",
@@ -262,7 +282,9 @@ struct Palette {
         exact.pop_back();
         program = walk.nearest(wishes, exact);
       }
-      if (program && seen.add(*program)) out.push_back(*std::move(program));
+      if (!program) continue;
+      Program best = sized(*program, problem, device);
+      if (seen.add(best)) out.push_back(std::move(best));
     }
   }
 };
@@ -284,7 +306,8 @@ std::optional<Program> expert_program(const Expert& expert, const Problem& probl
       fixed.push_back(w);
     }
   }
-  return Walk(*find_family(name), problem, device).nearest(wishes, fixed);
+  auto program = Walk(*find_family(name), problem, device).nearest(wishes, fixed);
+  return program ? std::optional(sized(*program, problem, device)) : std::nullopt;
 }
 
 }  // namespace
@@ -312,10 +335,7 @@ std::vector<Program> cuda_palette(const Problem& problem, const Device& device) 
     // Two CTAs to a multiprocessor instead of a persistent one.
     if (tile.find("tile_m=128") != std::string_view::npos) palette.add(sm90, tile, "grid=tiles");
   }
-  for (const std::string_view tile : kTiles80) {
-    palette.add(sm80, tile, "epilogue=exchange");
-    if (problem.flop() <= kTinyFlop) palette.add(sm80, tile, "epilogue=exchange sizes=static");
-  }
+  for (const std::string_view tile : kTiles80) palette.add(sm80, tile, "epilogue=exchange");
   return palette.out;
 }
 

@@ -12,7 +12,7 @@ namespace tilewright {
 
 // What is known to be good for the problem's class; best first, no duplicates.
 [[nodiscard]] std::vector<Program> cuda_experts(const Problem& problem, const Device& device);
-// The palette's legal programs, unordered, no duplicates; static sizes only for tiny problems.
+// The palette's legal programs, unordered, no duplicates; static sizes where they pay (lineup.h).
 [[nodiscard]] std::vector<Program> cuda_palette(const Problem& problem, const Device& device);
 
 }  // namespace tilewright

@@ -3,7 +3,7 @@
 #include "policy/shortlist.h"
 
 #include "policy/experts_cuda.h"
-#include "policy/ranking.h"
+#include "policy/lineup.h"
 #include "program/family_cuda.h"
 
 #include <fmt/format.h>
@@ -12,55 +12,14 @@
 #include <map>
 
 namespace tilewright {
-namespace {
-
-constexpr double kPromising = 1.3;  // an expert estimated this much slower than the best is left
-constexpr int kStatics = 3;         // each is compiled for one shape
-constexpr double kNear = 1.3;       // so near a kind has to come for a place of its own
-constexpr double kBlur = 0.5e-6;    // seconds: fixed costs of kinds are known no better
-
-}  // namespace
-
 std::vector<Program> shortlist(const Problem& problem, const Device& device, std::size_t count) {
-  std::vector<Program> out;
-  if (device.kind != DeviceKind::cuda) return out;
-  const auto by_estimate = [&](const std::vector<Program>& programs) {
-    std::vector<Ranked> ranked;
-    for (const Program& p : programs) {
-      ranked.push_back({estimate_seconds(p, problem, device), p, kind_of(p)});
-    }
-    return ranked;
-  };
-  const std::vector<Ranked> experts = by_estimate(cuda_experts(problem, device));
-  std::vector<Ranked> ranked = by_estimate(cuda_palette(problem, device));
+  if (device.kind != DeviceKind::cuda) return {};
+  std::vector<Ranked> ranked;
+  for (const Program& p : cuda_palette(problem, device)) {
+    ranked.push_back({estimate_seconds(p, problem, device), p, kind_of(p)});
+  }
   std::ranges::stable_sort(ranked, {}, &Ranked::seconds);
-  double best = ranked.empty() ? 0 : ranked.front().seconds;
-  for (const Ranked& r : experts) best = best > 0 ? std::min(best, r.seconds) : r.seconds;
-
-  Seen seen;
-  std::map<std::string, int> kinds;
-  int statics = 0;
-  const auto take = [&](const Ranked& r) {
-    const bool fixed_sizes = r.program.word("sizes") == "static";
-    if (out.size() >= count || (fixed_sizes && statics == kStatics)) return;
-    if (!seen.add(r.program)) return;
-    statics += fixed_sizes ? 1 : 0;
-    ++kinds[r.kind];
-    out.push_back(r.program);
-  };
-  // The expert's first choice and the model's, then experts that the model does not rule out, for
-  // at most half of the places; then the best of each kind, then the best.
-  if (!experts.empty() && experts.front().seconds <= kPromising * best + kBlur)
-    take(experts.front());
-  if (!ranked.empty()) take(ranked.front());
-  for (const Ranked& r : experts) {
-    if (r.seconds <= kPromising * best + kBlur && out.size() < count / 2) take(r);
-  }
-  for (const Ranked& r : ranked) {
-    if (r.seconds <= kNear * best + kBlur && kinds[r.kind] == 0) take(r);
-  }
-  for (const Ranked& r : ranked) take(r);
-  return out;
+  return lineup(problem, device, ranked, count);
 }
 
 std::string kernel_key(const Program& program, const Problem& problem) {

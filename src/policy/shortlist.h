@@ -10,9 +10,8 @@
 
 namespace tilewright {
 
-// Up to `count` programs for a CUDA device, the most promising first: experts, the cost model's
-// best of the palette (experts_cuda.h), and of the kinds that come near (ranking.h). Empty for
-// other devices.
+// Up to `count` programs for a CUDA device: experts and the cost model's best of the palette
+// (experts_cuda.h), of different kinds first (lineup.h). Empty for other devices.
 [[nodiscard]] std::vector<Program> shortlist(const Problem& problem, const Device& device,
                                              std::size_t count);
 

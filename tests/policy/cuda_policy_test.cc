@@ -5,10 +5,13 @@
 #include "policy/cost_model_cuda.h"
 #include "policy/experts.h"
 #include "policy/experts_cuda.h"
+#include "policy/lineup.h"
+#include "policy/policy.h"
 #include "policy/ranking.h"
 #include "policy/shortlist.h"
 #include "problem/suite.h"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -83,33 +86,62 @@ TEST(CudaPolicy, EveryPolicyProposesLegalProgramsOnce) {
   }
 }
 
-TEST(CudaPolicy, ShortlistsMixKindsAndKeepStaticSizesForTinyProblems) {
-  const Device device = invented_h200();
-  for (const char* text : {"64x64x64 f16 acc=f32 nt", "1024x1024x1024 f16 acc=f32 nn",
-                           "512x512x4096 f16 acc=f32 nn"}) {
-    const Problem problem = problem_of(text);
-    std::set<std::string> kinds;
-    bool has_static = false;
-    for (const Program& program : shortlist(problem, device, 10)) {
-      kinds.insert(kind_of(program));
-      has_static = has_static || program.word("sizes") == "static";
+// What the two cheap policies measure first.
+std::vector<Program> first(const char* policy, const Problem& problem, std::size_t count) {
+  if (policy == std::string_view("shortlist")) return shortlist(problem, invented_h200(), count);
+  return make_policy(policy, {problem, invented_h200(), 1, {}}).value()->propose(count);
+}
+
+TEST(CudaPolicy, FirstProposalsAreDifferentKernels) {
+  constexpr const char* kMore[] = {"256x256x256 f16 acc=f32 nn", "64x4096x1024 f16 acc=f32 nt",
+                                   "2048x2048x2048 f16 acc=f32 nn", "8192x8192x64 f16 acc=f32 nn",
+                                   "16384x64x16384 f16 acc=f32 nt"};
+  std::vector<const char*> problems(std::begin(kProblems), std::end(kProblems));
+  problems.insert(problems.end(), std::begin(kMore), std::end(kMore));
+  for (const char* policy : {"analytic", "shortlist"}) {
+    for (const char* text : problems) {
+      std::set<std::string> builds, tiles;
+      const auto programs = first(policy, problem_of(text), kDiversePlaces);
+      for (std::size_t i = 0; i < programs.size(); ++i) {
+        const Program& p = programs[i];
+        EXPECT_TRUE(builds.insert(build_of(p)).second)
+            << policy << ", " << text << ": " << p.text();
+        if (i < 6) {
+          tiles.insert(fmt::format("{} {} {} {} {} {}", p.family().name, p.word("form"),
+                                   p.word("schedule"), p.word("tile_m"), p.word("tile_n"),
+                                   p.word("split_k")));
+        }
+      }
+      EXPECT_GE(programs.size(), 6U) << policy << ", " << text;
+      EXPECT_GE(tiles.size(), 3U) << policy << ", " << text;
     }
-    EXPECT_GE(kinds.size(), 3U) << text;
-    EXPECT_EQ(has_static, problem.flop() < 1e8) << text;
   }
   Device cpu;
   EXPECT_TRUE(shortlist(problem_of("64x64x64"), cpu, 10).empty());
 }
 
+TEST(CudaPolicy, SizesAreStaticWhereTheyPay) {
+  const auto sizes = [](const char* text) {
+    std::set<std::string> words;
+    for (const Program& p : first("analytic", problem_of(text), 6)) {
+      words.insert(std::string(p.word("sizes")));
+    }
+    return words;
+  };
+  EXPECT_EQ(sizes("64x64x64 f16 acc=f32 nt"), std::set<std::string>{"static"});
+  EXPECT_EQ(sizes("512x512x512 f16 acc=f32 nn"), std::set<std::string>{"static"});
+  EXPECT_EQ(sizes("8192x8192x8192 f16 acc=f32 nn"), std::set<std::string>{"runtime"});
+}
+
 TEST(CudaPolicy, ExpertsFollowTheClass) {
   const Device device = invented_h200();
-  const auto first = [&](const char* text) {
+  const auto best = [&](const char* text) {
     return cuda_experts(problem_of(text), device).front();
   };
-  EXPECT_EQ(first("64x64x64 f16 acc=f32 nt").word("sizes"), "static");
-  EXPECT_GT(first("128x128x16384 f16 acc=f32 nn").number("split_k"), 1);
-  EXPECT_EQ(first("8192x8192x256 f16 acc=f32 nn").word("schedule"), "pingpong");
-  EXPECT_EQ(first("8192x8192x8192 f16 acc=f32 nn").number("tile_n"), 256);
+  EXPECT_EQ(best("64x64x64 f16 acc=f32 nt").word("sizes"), "static");
+  EXPECT_GT(best("128x128x16384 f16 acc=f32 nn").number("split_k"), 1);
+  EXPECT_EQ(best("8192x8192x256 f16 acc=f32 nn").word("schedule"), "pingpong");
+  EXPECT_EQ(best("8192x8192x8192 f16 acc=f32 nn").number("tile_n"), 256);
   // An older GPU has the other family only.
   for (const Program& p : cuda_experts(problem_of("8192x8192x8192"), invented_a100())) {
     EXPECT_EQ(p.family().name, "sm80");
@@ -183,6 +215,30 @@ TEST(CudaCostModel, ChoosesWellAmongTimedPrograms) {
   EXPECT_LT(std::exp(regret / problems), 1.05);
   EXPECT_LT(std::exp(off / programs), 1.25);
   EXPECT_GT(ordered, 0.95 * pairs) << ordered << " of " << pairs;
+}
+
+// A sweep measures six programs a shape: what its best of them costs, as far as their builds were
+// timed. A shape of which none was counts as half as fast as can be.
+TEST(CudaPolicy, SixProposalsHoldAFastProgram) {
+  for (const char* policy : {"analytic", "shortlist"}) {
+    double regret = 0;
+    int problems = 0;
+    for (const auto& [text, timed] : timed_programs()) {
+      if (timed.size() < 7) continue;
+      const double fastest = std::ranges::min_element(timed, {}, &Timed::us)->us;
+      double best = 2 * fastest;
+      for (const Program& program : first(policy, problem_of(text.c_str()), 6)) {
+        for (const Timed& t : timed) {
+          if (build_of(t.program) == build_of(program)) best = std::min(best, t.us);
+        }
+      }
+      EXPECT_LE(best, 1.3 * fastest) << policy << ", " << text;
+      regret += std::log(best / fastest);
+      ++problems;
+    }
+    ASSERT_GT(problems, 10);
+    EXPECT_LT(std::exp(regret / problems), 1.05) << policy;
+  }
 }
 
 TEST(CudaCostModel, IsFiniteAndPositiveEverywhere) {
