@@ -120,9 +120,9 @@ struct Sm90Gemm {
     p.first_k = slice * share;
     p.count_k = min(share, tiles_k - p.first_k);
     // Without anything to sum, one tile from beyond K, which reads as zeros: so that accumulators
-    // have one source, or they would be copied, and spilled.
+    // have one source, or they would be copied, and spilled. (A map of K = 0 has one column.)
     if (p.count_k <= 0) {
-      p.first_k = ceil_div(s.k, C.tile_k);
+      p.first_k = max(ceil_div(s.k, C.tile_k), 1);
       p.count_k = 1;
     }
     return p;
