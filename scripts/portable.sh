@@ -5,6 +5,6 @@
 # NVRTC (or a cache filled elsewhere) to tune for its CUDA device.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
-scripts/build.sh portable tilewright tilewright-runner tilewright-nvrtc
+scripts/build.sh portable tilewright tilewright-runner tilewright-cuda-runner tilewright-nvrtc
 ctest --test-dir build/portable -R '^portable\.' --no-tests=error --output-on-failure
-ls -l build/portable/bin/tilewright{,-runner,-nvrtc}
+ls -l build/portable/bin/tilewright{,-runner,-cuda-runner,-nvrtc}

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 # publish.sh <name>: keeps the demo's results in results/<name> (tables, summary, raw trials, the
-# command) and puts its table into README.md. Run it after `make demo`, on the same machine.
+# command) and puts its table into README.md (readme_tables.sh). Run it after `make demo`, on the same machine.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 name=${1:?usage: scripts/publish.sh <name>, such as cpu-avx512-2c}
@@ -18,8 +18,4 @@ cp build/demo/summary.json "$folder/demo-summary.json"
 "$tilewright" wisdom export --db "$database" --output "$folder/wisdom.txt"
 printf '%s\n' "make demo   # at commit $(git rev-parse --short HEAD), $(date -u +%Y-%m-%d)" >"$folder/command.txt"
 
-awk -v table="$folder/demo.md" '
-  /<!-- begin: results -->/ { print; print ""; while ((getline line < table) > 0) print line; print ""; skip = 1 }
-  /<!-- end: results -->/ { skip = 0 }
-  !skip && !/<!-- begin: results -->/ { print }' README.md >README.md.new
-mv README.md.new README.md
+scripts/readme_tables.sh

@@ -1,0 +1,16 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# Puts the published tables of results/ into README.md, each between its marks.
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
+
+# put_table <mark> <file>
+put_table() {
+  awk -v table="$2" -v first="<!-- begin: $1 -->" -v last="<!-- end: $1 -->" '
+    $0 == first { print; print ""; while ((getline line < table) > 0) print line; print ""; skip = 1 }
+    $0 == last { skip = 0 }
+    !skip && $0 != first { print }' README.md > README.md.new
+  mv README.md.new README.md
+}
+put_table results results/cpu-avx512-2c/demo.md
+put_table h200 results/h200/grid1000.md
