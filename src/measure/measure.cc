@@ -124,7 +124,7 @@ Timing measure_in(const World& world, int sets, const std::vector<std::string>& 
       if (!finding.ok()) return ended(std::move(finding));
     }
     rounds.push_back(std::move(round));
-    const auto reasons = contaminations(slots, rounds);
+    const auto reasons = contaminations(slots, rounds, options.device_clock);
     believed = static_cast<int>(std::ranges::count(reasons, std::string{}));
   }
   Timing timing = conclude(slots, rounds, options);
@@ -152,6 +152,7 @@ MeasureOptions options_for(const Device& device, Mode mode) {
     options.burst_seconds = 0.02;
     options.max_calls = 64 * 16;  // a graph of 64 launches, replayed
     options.settle_seconds = 0;
+    options.device_clock = mode != Mode::wall;
   }
   return options;
 }

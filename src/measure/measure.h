@@ -27,6 +27,8 @@ struct MeasureOptions {
   double gap_mean_us = 200;       // server mode
   std::uint64_t seed = 1;         // of the shuffles and gaps
   bool self_pair = true;          // time the candidate against itself too: the noise
+  // The samples are a device's own time, which nothing on the host disturbs or can tamper with.
+  bool device_clock = false;
 };
 
 // What must happen round timing so that its outputs count; verify supplies it.

@@ -52,8 +52,10 @@ using Round = std::vector<BurstResult>;  // by slot
 
 // Why a round is not believed, or empty for each that is. Judged together, since what is usual
 // for a contestant on this machine is only known from the other rounds.
+// With a device's clock the host's troubles are no reason.
 [[nodiscard]] std::vector<std::string> contaminations(const std::vector<Slot>& slots,
-                                                      const std::vector<Round>& rounds);
+                                                      const std::vector<Round>& rounds,
+                                                      bool device_clock = false);
 
 // Noisy with rule `clock` if the candidate's time by the runner's clock is far below ours and the
 // baselines', in the same process, is not.

@@ -205,6 +205,21 @@ TEST(Contamination, TimeThatNobodyClaimsRejectsTheRound) {
   EXPECT_TRUE(reasons[1].empty());
 }
 
+// What the host does beside a device that times itself is no reason to doubt the time.
+TEST(Contamination, ADevicesClockIsNotDisturbedByTheHost) {
+  const auto slots = slots_for(kTwo, true);
+  auto rounds = quiet_rounds({1e-3, 2e-3, 3e-3, 1e-3}, 7);
+  rounds[0][1].wall = 0.05;
+  rounds[2][0].switches = 400;
+  EXPECT_THAT(contaminations(slots, rounds, true), Each(IsEmpty()));
+  rounds[3][3].seconds *= 2;  // the candidate unlike itself is one still
+  EXPECT_FALSE(contaminations(slots, rounds, true)[3].empty());
+  MeasureOptions options;
+  options.device_clock = true;
+  for (Round& round : rounds) round[0].wall += 0.02;
+  EXPECT_TRUE(conclude(slots, rounds, options).finding.ok());
+}
+
 TEST(Contamination, ACandidateUnlikeItselfRejectsTheRound) {
   const auto slots = slots_for(kTwo, true);
   auto rounds = quiet_rounds({1e-3, 2e-3, 3e-3, 1e-3}, 7);
