@@ -36,6 +36,7 @@ struct BenchFlags {
   std::vector<std::string> modes = {"offline"};
   std::string format = "human", run;
   bool time = true, fresh = false;
+  double gap_us = 0;  // 0: the usual
 };
 
 std::string verdict_line(const Trial& trial) {
@@ -69,6 +70,7 @@ std::string run_id(const BenchFlags& flags, const Cli& cli) {
   std::string text =
       fmt::format("bench|{}|{}|{}|{}", flags.candidate.program, flags.candidate.source_file,
                   flags.candidate.launch_file, cli.settings.text("tune.seed"));
+  if (flags.gap_us > 0) text += fmt::format("|gap {}", flags.gap_us);
   if (flags.fresh) text += fmt::format("|{}", Clock::now().time_since_epoch().count());
   return hash128(text).substr(0, 12);
 }
@@ -188,7 +190,7 @@ class BenchRun {
       }
     }
     show(problem, mode);
-    BenchStep step{mode, seed_, flags_.time, nullptr};
+    BenchStep step{mode, seed_, flags_.time, flags_.gap_us, nullptr};
     if (cli_.verbose) step.remark = [this](const std::string& text) { line_.remark(text); };
     Result<Trial> trial = bench_one(*shop_, problem, *candidate, device_, step);
     if (!trial) return pass_over(problem, trial.error());
@@ -317,6 +319,11 @@ void add(CLI::App& app, Cli& cli, const char* name, const char* help, bool time)
                      "offline, hot, cold, server, wall (CUDA); several, comma-separated")
         ->delimiter(',')
         ->capture_default_str();
+    command
+        ->add_option("--gap-us", flags->gap_us,
+                     "Mean of the exponential gaps between calls in mode server, microseconds "
+                     "(default: 1000 on a GPU, 200 on a CPU)")
+        ->check(CLI::PositiveNumber);
     command->add_option("--run", flags->run, "Name of the run (default: derived from the flags)");
     command->add_flag("--fresh", flags->fresh, "Do not continue an earlier start");
   }

@@ -69,6 +69,7 @@ Result<Trial> bench_one(Shop& shop, const Problem& problem, const Candidate& can
     for (const std::string& remark : (*bench)->remarks()) step.remark(remark);
   }
   EvaluationPlan plan = final_plan(device, step.mode, (*bench)->baselines());
+  if (step.gap_us > 0 && step.mode == Mode::server) set_gap(plan.measure, step.gap_us);
   plan.time = step.time;
   if (step.time) plan.stage = "bench";
   Result<Trial> trial = (*bench)->evaluate(shop.compiler.compile(candidate.source), plan);

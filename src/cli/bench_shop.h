@@ -37,6 +37,7 @@ struct BenchStep {
   Mode mode = Mode::offline;
   std::uint64_t seed = 1;
   bool time = true;      // false: prove only
+  double gap_us = 0;     // server mode: mean of the gaps between calls; 0: the usual
   Log remark = nullptr;  // about baselines that are absent; may be empty
 };
 // An Error means that the runner failed; what the candidate does wrong is the trial's outcome.

@@ -144,6 +144,12 @@ Timing measure(Session& session, int sets, const std::vector<std::string>& basel
   return measure_in(world, sets, baselines, options, checks);
 }
 
+void set_gap(MeasureOptions& options, double mean_us) {
+  constexpr double kCalls = 50;
+  options.gap_mean_us = mean_us;
+  options.burst_seconds = kCalls * mean_us * 1e-6;
+}
+
 MeasureOptions options_for(const Device& device, Mode mode) {
   MeasureOptions options;
   options.mode = mode;
@@ -153,6 +159,8 @@ MeasureOptions options_for(const Device& device, Mode mode) {
     options.max_calls = 64 * 16;  // a graph of 64 launches, replayed
     options.settle_seconds = 0;
     options.device_clock = mode != Mode::wall;
+    constexpr double kServerGap = 1000;
+    if (mode == Mode::server) set_gap(options, kServerGap);
   }
   return options;
 }

@@ -65,6 +65,9 @@ struct Timing {
 // How a mode is measured on a device. On CUDA a burst is a graph, replayed for about 20 ms; nothing
 // spins beside it, so there is no pause.
 [[nodiscard]] MeasureOptions options_for(const Device& device, Mode mode);
+// Server mode with gaps of this mean: bursts as long as some fifty calls take, which makes more
+// than 200 calls of all rounds.
+void set_gap(MeasureOptions& options, double mean_us);
 
 // Operand sets that an arena needs in this mode, together within `byte_limit`; hot uses one. On a
 // CPU offline rotates over at least four times the private caches (16 sets at most), and cold

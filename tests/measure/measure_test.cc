@@ -312,6 +312,15 @@ TEST(Sets, OnCudaFollowTheOfflineProtocol) {
   EXPECT_EQ(options_for(device, Mode::offline).settle_seconds, 0);
   EXPECT_GE(options_for(device, Mode::offline).rounds, 5);
   EXPECT_GT(options_for(Device{}, Mode::offline).settle_seconds, 0);
+  EXPECT_TRUE(options_for(device, Mode::offline).device_clock);
+  EXPECT_FALSE(options_for(device, Mode::wall).device_clock);
+  // At least 200 calls of all rounds, whatever the gap.
+  MeasureOptions server = options_for(device, Mode::server);
+  EXPECT_EQ(server.gap_mean_us, 1000);
+  for (const double gap : {1000.0, 10000.0}) {
+    set_gap(server, gap);
+    EXPECT_GE(server.rounds * calls_for(100e-6, server), 200) << gap;
+  }
 }
 
 }  // namespace
