@@ -9,6 +9,7 @@ One JSON object per line on stdin, one in answer on stdout; the first line out s
   {"do": "time", "calls": 64, "repeats": 5, "mode": "device"}
                        ->  {"calls": 64, "seconds": [...], "host_seconds": [...]}  (per call)
   {"do": "check", "rows": 64}   ->  {"worst": 0.4}  (error over the permitted one; above 1 is wrong)
+  {"do": "close"}               ->  {"ok": true}  (and the operands are freed)
 
 `device` replays a CUDA graph of `calls` products that rotates over the sets, between two events.
 `wall` calls torch.matmul from Python back to back; host_seconds is the part of it that the host
@@ -150,6 +151,8 @@ def answer(torch, bench, request):
     what = request.get("do")
     if what == "open":
         return Bench(torch, request), {"ok": True}
+    if what == "close":
+        return None, {"ok": True}
     if bench is None:
         return bench, {"error": f"'{what}' before 'open'"}
     if what == "time":
@@ -172,7 +175,7 @@ def main():
     for line in sys.stdin:
         try:
             request = json.loads(line)
-            if request.get("do") == "open":  # makes room first
+            if request.get("do") in ("open", "close"):  # open makes room first
                 bench = None
                 torch.cuda.empty_cache()
             bench, message = answer(torch, bench, request)

@@ -8,6 +8,7 @@
 #include "device/cuda/telemetry.h"
 #include "execute/cuda/cuda_worker.h"
 #include "launch/cuda/call.h"
+#include "tune/torch_column.h"
 #include "verify/cuda/cuda_verifier.h"
 
 #include <fmt/format.h>
@@ -86,7 +87,8 @@ class CudaStand final : public Stand {
 
 class CudaRig final : public Rig {
  public:
-  explicit CudaRig(std::unique_ptr<Shop> shop) : shop_(std::move(shop)) {}
+  CudaRig(std::unique_ptr<Shop> shop, TorchColumn torch)
+      : shop_(std::move(shop)), torch_(std::move(torch)) {}
 
   Result<std::unique_ptr<Stand>> stand(const Problem& problem, Mode mode,
                                        std::uint64_t seed) override {
@@ -96,6 +98,11 @@ class CudaRig final : public Rig {
   }
   std::vector<BaselineInfo> baselines(const Problem& problem) const override {
     return cuda_baselines_for(problem, shop_->device);
+  }
+  std::optional<UnpairedTime> time_unpaired(std::string_view name, const Problem& problem,
+                                            Mode mode, int sets) override {
+    if (name != kTorchColumn) return std::nullopt;
+    return torch_.time(problem, mode, sets);
   }
   std::optional<Conditions> conditions() const override {
     if (!shop_->telemetry) return std::nullopt;
@@ -110,6 +117,7 @@ class CudaRig final : public Rig {
 
  private:
   std::unique_ptr<Shop> shop_;  // stands and libraries refer into it, so it does not move
+  TorchColumn torch_;
 };
 
 }  // namespace
@@ -130,7 +138,9 @@ Result<std::unique_ptr<Rig>> make_cuda_rig(const Device& device, Compiler& compi
   } else if (options.log) {
     options.log(fmt::format("clocks and power are not recorded: {}", telemetry.error().message));
   }
-  return std::make_unique<CudaRig>(std::move(shop));
+  TorchPeerOptions torch;
+  torch.ordinal = device.cuda.ordinal;
+  return std::make_unique<CudaRig>(std::move(shop), TorchColumn(std::move(torch), options.log));
 }
 
 }  // namespace tilewright

@@ -6,6 +6,7 @@
 #include "baseline/baseline.h"
 #include "generate/generate.h"
 #include "program/vocabulary.h"
+#include "tune/torch_column.h"
 
 #include <fmt/format.h>
 
@@ -67,6 +68,8 @@ EvaluationPlan final_plan(const Device& device, Mode mode,
     plan.measure.burst_seconds /= 4;
   }
   plan.baselines = baselines;
+  // Its process and its operands cost seconds, which a sweep has not.
+  if (device.kind == DeviceKind::cuda && effort == Effort::normal) plan.unpaired = {kTorchColumn};
   return plan;
 }
 
@@ -228,7 +231,10 @@ Result<Trial> Workbench::evaluate(const CompileResult& built, const EvaluationPl
   trial.norm_ratio = verdict.norm_ratio;
   trial.repeatable = verdict.repeatable;
   fail_trial(trial, verdict.finding);
-  if (verdict.finding.ok() && plan.time) time_candidate(*opened, plan, trial);
+  if (verdict.finding.ok() && plan.time) {
+    time_candidate(*opened, plan, trial);
+    if (trial.outcome == Outcome::ok) time_unpaired(plan, trial);
+  }
   return finish();
 }
 
@@ -294,6 +300,15 @@ void Workbench::time_candidate(const Opened& opened, const EvaluationPlan& plan,
     if (static_cast<std::size_t>(at) < opened.choices.size()) {
       baseline.choice = opened.choices[static_cast<std::size_t>(at)];
     }
+  }
+}
+
+void Workbench::time_unpaired(const EvaluationPlan& plan, Trial& trial) {
+  if (plan.unpaired.empty() || !(trial.time_us > 0)) return;
+  const auto quiet = quiet_while_timing();
+  for (const std::string& name : plan.unpaired) {
+    const auto time = rig_.time_unpaired(name, problem_, mode_, stand_->sets());
+    if (time) trial.baselines[name] = row_beside(*time, trial);
   }
 }
 

@@ -33,6 +33,7 @@ struct EvaluationPlan {
   bool quick_proof = false;
   MeasureOptions measure;
   std::vector<std::string> baselines;  // names to time in pairs
+  std::vector<std::string> unpaired;   // names to time afterwards, each in its own process
   bool time = true;                    // false: prove only
 };
 [[nodiscard]] EvaluationPlan screening_plan(const Device& device, Mode mode,
@@ -70,6 +71,7 @@ class Workbench {
   Result<Opened> open_libraries(std::vector<std::string>& present);
   [[nodiscard]] std::unique_ptr<QuietGate::Quiet> quiet_while_timing();
   void time_candidate(const Opened& opened, const EvaluationPlan& plan, Trial& trial);
+  void time_unpaired(const EvaluationPlan& plan, Trial& trial);
   [[nodiscard]] std::vector<int> to_check(const std::vector<int>& sets, const EvaluationPlan& plan);
 
   Problem problem_;

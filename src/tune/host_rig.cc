@@ -75,6 +75,9 @@ class HostRig final : public Rig {
   std::vector<BaselineInfo> baselines(const Problem& problem) const override {
     return baselines_for(problem, device_);
   }
+  std::optional<UnpairedTime> time_unpaired(std::string_view, const Problem&, Mode, int) override {
+    return std::nullopt;  // every library of a CPU runs in the runner
+  }
   std::optional<Conditions> conditions() const override { return std::nullopt; }
 
  private:

@@ -178,8 +178,9 @@ struct ProblemTuner::State {
   Status finals() {
     std::ranges::stable_sort(
         screened_, [](const Trial& a, const Trial& b) { return fitness(a) > fitness(b); });
-    const EvaluationPlan plan =
+    EvaluationPlan plan =
         final_plan(bench_.device, bench_.options.mode, final_baselines(), bench_.options.effort);
+    std::erase_if(plan.unpaired, [&](const std::string& name) { return !wanted(name); });
     std::size_t admitted = 0;
     for (const Trial& candidate : screened_) {
       if (admitted == finalists(bench_.options.effort)) break;
@@ -204,14 +205,13 @@ struct ProblemTuner::State {
   }
 
   [[nodiscard]] std::vector<std::string> final_baselines() const {
-    if (bench_.options.baselines.empty()) return workbench_->baselines();
-    std::vector<std::string> wanted;
-    for (const std::string& name : workbench_->baselines()) {
-      if (std::ranges::find(bench_.options.baselines, name) != bench_.options.baselines.end()) {
-        wanted.push_back(name);
-      }
-    }
-    return wanted;
+    std::vector<std::string> names = workbench_->baselines();
+    std::erase_if(names, [&](const std::string& name) { return !wanted(name); });
+    return names;
+  }
+  [[nodiscard]] bool wanted(const std::string& name) const {
+    const std::vector<std::string>& named = bench_.options.baselines;
+    return named.empty() || std::ranges::find(named, name) != named.end();
   }
 
   // The ratio to a baseline of the same minute; the time where there is no baseline.

@@ -10,6 +10,7 @@
 #include "execute/session.h"
 #include "measure/measure.h"
 #include "trial/trial.h"
+#include "tune/unpaired.h"
 #include "verify/verify.h"
 
 #include <filesystem>
@@ -17,6 +18,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace tilewright {
@@ -52,6 +54,11 @@ class Rig {
                                                              std::uint64_t seed) = 0;
   // Every baseline known for this kind of device, available or not.
   [[nodiscard]] virtual std::vector<BaselineInfo> baselines(const Problem& problem) const = 0;
+  // Times a column that cannot run in the runner, now and in a process of its own, on so many
+  // operand sets. Nothing where it cannot be timed; the rig logs why, once.
+  [[nodiscard]] virtual std::optional<UnpairedTime> time_unpaired(std::string_view name,
+                                                                  const Problem& problem, Mode mode,
+                                                                  int sets) = 0;
   // Clocks, power and the like at this moment; nothing where they cannot be read.
   [[nodiscard]] virtual std::optional<Conditions> conditions() const = 0;
 };

@@ -122,6 +122,12 @@ Result<TorchSamples> TorchPeer::time(int calls, int repeats, TorchMode mode) {
   return TorchSamples{calls, std::move(*seconds), std::move(*host)};
 }
 
+Status TorchPeer::close() {
+  const auto answer = ask(process_, limit_, {{"do", "close"}});
+  if (!answer) return tl::unexpected(answer.error());
+  return {};
+}
+
 Result<double> TorchPeer::check(int rows) {
   const auto answer = ask(process_, limit_, {{"do", "check"}, {"rows", rows}});
   if (!answer) return tl::unexpected(answer.error());

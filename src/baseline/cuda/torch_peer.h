@@ -43,6 +43,8 @@ class TorchPeer {
   // Makes `sets` random operand sets and runs each once.
   [[nodiscard]] Status open(const Problem& problem, int sets);
   [[nodiscard]] Result<TorchSamples> time(int calls, int repeats, TorchMode mode);
+  // Frees the operands; the process waits for the next problem.
+  [[nodiscard]] Status close();
   // Largest error of sampled rows against f64, as a fraction of what is permitted.
   [[nodiscard]] Result<double> check(int rows = 64);
 
