@@ -2,6 +2,7 @@
 // The kernels of the families sm80 and sm90 on a device: programs drawn from the legal space, for
 // ragged sizes, all layouts, types and scalings, each through the whole proof with its ragged
 // neighbours. CudaFamilies.Small is what scripts/sanitize_gpu.sh runs under compute-sanitizer.
+#include "base/file.h"
 #include "compile/compile.h"
 #include "device/cuda/detect.h"
 #include "execute/cuda/cuda_worker.h"
@@ -81,29 +82,48 @@ class CudaFamilies : public ::testing::Test {
     return list;
   }
 
+  struct Bench {
+    DeviceArena arena;
+    std::unique_ptr<CudaVerifier> verifier;
+  };
+  std::unique_ptr<Bench> bench_for(const Problem& problem) {
+    auto arena = DeviceArena::create(*context_, problem, 2, std::int64_t{256} << 20);
+    EXPECT_TRUE(arena) << arena.error().message;
+    if (!arena) return nullptr;
+    auto bench = std::unique_ptr<Bench>(new Bench{*std::move(arena), nullptr});
+    auto verifier = CudaVerifier::create(bench->arena, device_, *compiler_, {.seed = 5});
+    EXPECT_TRUE(verifier) << verifier.error().message;
+    if (!verifier) return nullptr;
+    bench->verifier = *std::move(verifier);
+    return bench;
+  }
+  // The proof of one kernel, as the loop has it.
+  void prove(Bench& bench, const CompileResult& built, bool quick) {
+    ASSERT_TRUE(built.binary) << built.finding.detail;
+    const Binary& binary = *built.binary;
+    const Problem& problem = bench.arena.problem();
+    const std::int64_t slots = slots_bound(binary.launch, problem, device_.cuda);
+    const int sms = device_.cuda.multiprocessors;
+    const auto workspace = workspace_bytes(binary.launch, problem, sms, slots);
+    const auto zeroed = zeroed_bytes(binary.launch, problem, sms, slots);
+    ASSERT_TRUE(workspace && zeroed);
+    bench.arena.use_workspace(*workspace, *zeroed);
+    auto opened = worker_->open(bench.arena, &binary, {});
+    ASSERT_TRUE(opened) << opened.error().message;
+    ASSERT_TRUE(opened->session) << opened->finding.rule << ": " << opened->finding.detail;
+    const Verdict verdict = bench.verifier->prove(*opened->session, quick, !binary.launch.m);
+    EXPECT_TRUE(verdict.finding.ok()) << name_of(verdict.finding.outcome) << ", "
+                                      << verdict.finding.rule << ": " << verdict.finding.detail;
+  }
+
   void prove(const char* family, const std::string& text, int count, bool quick) {
     const auto problem = parse_problem(text);
     ASSERT_TRUE(problem) << text;
-    auto arena = DeviceArena::create(*context_, *problem, 2, std::int64_t{256} << 20);
-    ASSERT_TRUE(arena) << arena.error().message;
-    auto verifier = CudaVerifier::create(*arena, device_, *compiler_, {.seed = 5});
-    ASSERT_TRUE(verifier) << verifier.error().message;
+    const auto bench = bench_for(*problem);
+    ASSERT_TRUE(bench);
     for (const Candidate& candidate : candidates(family, *problem, count, 77)) {
       SCOPED_TRACE(text + "\n" + candidate.program.text());
-      ASSERT_TRUE(candidate.built.binary) << candidate.built.finding.detail;
-      const Binary& binary = *candidate.built.binary;
-      const std::int64_t slots = slots_bound(binary.launch, *problem, device_.cuda);
-      const int sms = device_.cuda.multiprocessors;
-      const auto workspace = workspace_bytes(binary.launch, *problem, sms, slots);
-      const auto zeroed = zeroed_bytes(binary.launch, *problem, sms, slots);
-      ASSERT_TRUE(workspace && zeroed);
-      arena->use_workspace(*workspace, *zeroed);
-      auto opened = worker_->open(*arena, &binary, {});
-      ASSERT_TRUE(opened) << opened.error().message;
-      ASSERT_TRUE(opened->session) << opened->finding.rule << ": " << opened->finding.detail;
-      const Verdict verdict = (*verifier)->prove(*opened->session, quick, !binary.launch.m);
-      EXPECT_TRUE(verdict.finding.ok()) << name_of(verdict.finding.outcome) << ", "
-                                        << verdict.finding.rule << ": " << verdict.finding.detail;
+      prove(*bench, candidate.built, quick);
     }
   }
 
@@ -133,6 +153,19 @@ TEST_F(CudaFamilies, Sm90) {
         "gemm 200x328x456 f16 nn acc=f16", "gemm 2048x8192x64 f16 nn"}) {
     prove("sm90", text, 12, false);
   }
+}
+
+// What a person wrote goes through the same gate.
+TEST_F(CudaFamilies, TheExampleFromOutside) {
+  const std::string path = TILEWRIGHT_SOURCE_DIR "/examples/tiled_gemm";
+  const auto text = read_file(path + ".cu");
+  const auto launch_text = read_file(path + ".launch.json");
+  ASSERT_TRUE(text && launch_text);
+  const auto launch = launch_from_json(*launch_text);
+  ASSERT_TRUE(launch) << launch.error().message;
+  const auto bench = bench_for(*parse_problem("gemm 133x77x301 f16 nn"));
+  ASSERT_TRUE(bench);
+  prove(*bench, compiler_->compile(foreign_source(*text, *launch, device_)), false);
 }
 
 // Little work per call, every kind of main loop and epilogue.
