@@ -37,7 +37,8 @@ class Place {
             "XDG_DATA_HOME=" + file("data"),
             "XDG_STATE_HOME=" + file("state"),
             "XDG_CONFIG_HOME=" + file("config"),
-            "TILEWRIGHT_DB=" + file("tuning.db")};
+            "TILEWRIGHT_DB=" + file("tuning.db"),
+            "TILEWRIGHT_DEVICE=cpu"};  // on a machine with a GPU as well
   }
 
  private:
