@@ -45,6 +45,7 @@ int run(int argc, char** argv) {
   add_bench(app, cli);
   add_verify(app, cli);
   add_gen(app, cli);
+  add_compile(app, cli);
   add_explain(app, cli);
   add_report(app, cli);
   add_db(app, cli);

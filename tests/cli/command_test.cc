@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The command line as a script sees it: exit codes, messages, what is printed where.
 #include "cli/program_run.h"
+#include "cuda_libraries.h"
 
 #include "base/file.h"
 
@@ -111,6 +112,23 @@ INSTANTIATE_TEST_SUITE_P(
                     {"nowhere.json"}},
         Expectation{"no_database", {"db", "stats"}, 2, {"tuning.db does not exist"}}),
     [](const auto& param) { return std::string(param.param.name); });
+
+// A cache for a GPU that is not here: filled once, found again, and what cannot be done is named.
+TEST(Compile, FillsACacheForADeviceThatIsNotHere) {
+  use_test_libraries();
+  const Place place;
+  const std::vector<std::string> arguments = {
+      "compile",     "64x64x64",           "--count",
+      "2",           "--device",           TILEWRIGHT_SOURCE_DIR "/devices/h200.json",
+      "--cache-dir", place.file("carried")};
+  const Completion first = run_in(place, arguments);
+  if (first.exit_code == 3) GTEST_SKIP() << first.output;  // no CUDA compiler
+  EXPECT_EQ(first.exit_code, 0) << first.output;
+  // Two programs and the checker's own kernels.
+  EXPECT_THAT(first.output, HasSubstr("3 kernels: 3 compiled, 0 were in the cache, 0 failed"));
+  const Completion again = run_in(place, arguments);
+  EXPECT_THAT(again.output, HasSubstr("3 kernels: 0 compiled, 3 were in the cache, 0 failed"));
+}
 
 // CASES C21: a machine without a GPU says what it lacks, and its report describes the device in
 // use.
