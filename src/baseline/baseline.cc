@@ -72,25 +72,4 @@ std::vector<int> team_cpus(const Device& device, int threads) {
   return cpus;
 }
 
-Status check_sizes(const tw_cpu_gemm_args& args, const Problem& p) {
-  struct Pair {
-    const char* name;
-    std::int64_t got, want;
-  };
-  const std::array pairs = {Pair{"m", args.m, p.m},
-                            Pair{"n", args.n, p.n},
-                            Pair{"k", args.k, p.k},
-                            Pair{"batch", args.batch, p.batch},
-                            Pair{"lda", args.lda, p.a_stride()},
-                            Pair{"ldb", args.ldb, p.b_stride()},
-                            Pair{"ldc", args.ldc, p.c_stride()}};
-  for (const Pair& pair : pairs) {
-    if (pair.got != pair.want) {
-      return fail(ErrorCode::internal, fmt::format("baseline called with {} {}, made for {}",
-                                                   pair.name, pair.got, pair.want));
-    }
-  }
-  return {};
-}
-
 }  // namespace tilewright

@@ -5,6 +5,10 @@
 
 #include "baseline/baseline.h"
 
+#include <fmt/format.h>
+
+#include <array>
+#include <cstdint>
 #include <memory>
 #include <string>
 
@@ -34,7 +38,27 @@ Result<std::unique_ptr<Baseline>> make_reference(const Problem&, const Device&, 
 // The first `threads` CPUs that a team is pinned to.
 [[nodiscard]] std::vector<int> team_cpus(const Device& device, int threads);
 // An Error unless `args` has the sizes and row strides of `problem`.
-[[nodiscard]] Status check_sizes(const tw_cpu_gemm_args& args, const Problem& problem);
+template <class Arguments>  // tw_cpu_gemm_args, CudaGemm
+[[nodiscard]] Status check_sizes(const Arguments& args, const Problem& p) {
+  struct Pair {
+    const char* name;
+    std::int64_t got, want;
+  };
+  const std::array pairs = {Pair{"m", args.m, p.m},
+                            Pair{"n", args.n, p.n},
+                            Pair{"k", args.k, p.k},
+                            Pair{"batch", args.batch, p.batch},
+                            Pair{"lda", args.lda, p.a_stride()},
+                            Pair{"ldb", args.ldb, p.b_stride()},
+                            Pair{"ldc", args.ldc, p.c_stride()}};
+  for (const Pair& pair : pairs) {
+    if (pair.got != pair.want) {
+      return fail(ErrorCode::internal, fmt::format("baseline called with {} {}, made for {}",
+                                                   pair.name, pair.got, pair.want));
+    }
+  }
+  return {};
+}
 [[nodiscard]] inline bool is_empty(const Problem& p) {
   return p.m == 0 || p.n == 0 || p.k == 0 || p.batch == 0;
 }

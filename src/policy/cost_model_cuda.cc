@@ -17,11 +17,6 @@
 namespace tilewright {
 namespace {
 
-// The word of a decision that not every family has, or empty.
-std::string_view said(const Program& p, std::string_view key) {
-  return p.family().find(key) ? p.word(key) : std::string_view();
-}
-
 constexpr double kSharedFlop = 2e10;  // from here on kernels are better shared between shapes
 constexpr double kStaticCost = 1.005;
 // Clusters live within a GPC, some of which lack multiprocessors: what all of them together hold.
@@ -57,10 +52,10 @@ struct Chip {
 double taste(const Program& p, const Problem& problem, const Kernel& k, double waves,
              const Chip& chip) {
   double factor = 1;
-  if (said(p, "in_flight") == "0") factor += 0.02;
-  if (said(p, "fragments") == "single") factor += 0.01;
-  if (said(p, "copies") == "staggered") factor += 0.005;
-  if (said(p, "epilogue") == "direct" && said(p, "form").empty()) factor += 0.01;
+  if (p.find_word("in_flight") == "0") factor += 0.02;
+  if (p.find_word("fragments") == "single") factor += 0.01;
+  if (p.find_word("copies") == "staggered") factor += 0.005;
+  if (p.find_word("epilogue") == "direct" && p.find_word("form").empty()) factor += 0.01;
   // In one wave the order is all the same: the plain one then, so that shapes share kernels. The
   // waves' rectangles are squares of bytes at this group (sqrt of the
   // multiprocessors times the ratio of sides).
@@ -71,16 +66,16 @@ double taste(const Program& p, const Problem& problem, const Kernel& k, double w
   if (k.raster_n) factor += 0.001;
   // B stored along N in boxes of 16 columns: measured 15-30 % slower than in wider ones.
   const bool narrow = std::fmod(k.tile_n, 32) == 16 && k.tile_n > 16;
-  if (narrow && !problem.b_transposed && said(p, "form").empty()) factor += 0.22;
+  if (narrow && !problem.b_transposed && p.find_word("form").empty()) factor += 0.22;
   // With a tile to each CTA nothing alternates: measured 15-35 % slower than modelled.
   if (k.alternates && waves <= 1) factor += 0.2;
   // Odd widths: few were timed, and less is known of them.
   if (k.tile_n > 64 && std::fmod(k.tile_n, 64) != 0) factor += 0.04;
   // Three consumers were measured 10 % slower than the rest of the model says.
-  if (said(p, "consumers") == "3") factor += 0.1;
+  if (p.find_word("consumers") == "3") factor += 0.1;
   // Stores from registers that L2 cannot hold back were measured to cost large problems 5-15 %.
   const double results = static_cast<double>(problem.m) * static_cast<double>(problem.n) * 2;
-  if (said(p, "epilogue") != "tma" && results > 16e6) factor += 0.05;
+  if (p.find_word("epilogue") != "tma" && results > 16e6) factor += 0.05;
   return factor + 0.02 / std::max(k.stages, 1.0);
 }
 

@@ -61,6 +61,14 @@ Reason oversized(const Choices& choices, std::string_view key, std::int64_t size
                      said(choices, key), size);
 }
 
+Reason surplus_group(const Choices& choices, std::int64_t tiles_m, std::int64_t tiles_n) {
+  const std::int64_t tiles = choices.is("raster", "m") ? tiles_m : tiles_n;
+  const std::int64_t group = choices.number("group");
+  if (group == 1 || group <= tiles) return std::nullopt;
+  return fmt::format("{} exceeds the {} tiles along {}", said(choices, "group"), tiles,
+                     choices.word("raster"));
+}
+
 int alignment_of(std::int64_t stride, std::int64_t rows, std::int64_t batch) {
   int aligned = 8;
   while (aligned > 1 && (stride % aligned != 0 || (batch > 1 && rows * stride % aligned != 0))) {

@@ -32,6 +32,9 @@ namespace cuda_family {
 // `least` is the family's smallest.
 [[nodiscard]] std::optional<std::string> oversized(const Choices& choices, std::string_view key,
                                                    std::int64_t size, std::int64_t least);
+// Groups of more tiles than there are along the raster's axis.
+[[nodiscard]] std::optional<std::string> surplus_group(const Choices& choices, std::int64_t tiles_m,
+                                                       std::int64_t tiles_n);
 // The largest power of two, at most 8, by which rows of a stored operand (and batch entries) are
 // apart: what vector loads and tensor maps may rely on.
 [[nodiscard]] int alignment_of(std::int64_t stride, std::int64_t rows, std::int64_t batch);

@@ -196,14 +196,9 @@ std::vector<Rule> rules() {
                            d.cuda.shared_per_block);
       });
   add("raster-group", {"tile_m", "tile_n", "cluster", "raster", "group"},
-      [](const Choices& c, const Problem& p, const Device&) -> Reason {
-        const bool m = c.is("raster", "m");
-        const std::int64_t tiles = m ? tiles_of(tiles_of(p.m, c.number("tile_m")), cluster_m(c))
-                                     : tiles_of(tiles_of(p.n, c.number("tile_n")), cluster_n(c));
-        const std::int64_t group = c.number("group");
-        if (group == 1 || group <= tiles) return std::nullopt;
-        return fmt::format("{} exceeds the {} tiles along {}", said(c, "group"), tiles,
-                           c.word("raster"));
+      [](const Choices& c, const Problem& p, const Device&) {
+        return surplus_group(c, tiles_of(tiles_of(p.m, c.number("tile_m")), cluster_m(c)),
+                             tiles_of(tiles_of(p.n, c.number("tile_n")), cluster_n(c)));
       });
   return rules;
 }

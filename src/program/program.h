@@ -23,6 +23,10 @@ class Program {
   [[nodiscard]] const Family& family() const { return choices_.family(); }
   [[nodiscard]] const Choices& choices() const { return choices_; }
   [[nodiscard]] std::string_view word(std::string_view key) const { return choices_.word(key); }
+  // The same for a decision that not every family has: empty where this one lacks it.
+  [[nodiscard]] std::string_view find_word(std::string_view key) const {
+    return family().find(key) ? word(key) : std::string_view();
+  }
   [[nodiscard]] std::int64_t number(std::string_view key) const { return choices_.number(key); }
   [[nodiscard]] std::string text() const;
   // The text as tokens: family, `key=value` ..., without the end token.

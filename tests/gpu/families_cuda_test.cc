@@ -3,6 +3,7 @@
 // ragged sizes, all layouts, types and scalings, each through the whole proof with its ragged
 // neighbours. CudaFamilies.Small is what scripts/sanitize_gpu.sh runs under compute-sanitizer.
 #include "base/file.h"
+#include "base/scratch_folder.h"
 #include "compile/compile.h"
 #include "device/cuda/detect.h"
 #include "execute/cuda/cuda_worker.h"
@@ -13,10 +14,8 @@
 #include "cuda_libraries.h"
 
 #include <gtest/gtest.h>
-#include <unistd.h>
 
 #include <atomic>
-#include <filesystem>
 #include <memory>
 #include <thread>
 #include <vector>
@@ -39,12 +38,9 @@ class CudaFamilies : public ::testing::Test {
     auto context = cuda::Context::open(0);
     ASSERT_TRUE(context) << context.error().message;
     context_ = std::make_unique<cuda::Context>(*std::move(context));
-    std::string name = (std::filesystem::temp_directory_path() / "tw-families-XXXXXX").string();
-    ASSERT_NE(mkdtemp(name.data()), nullptr);
-    folder_ = name;
     CompileOptions options;
     options.needs = "cuda";
-    options.cache_directory = folder_;
+    options.cache_directory = folder_.path();
     auto compiler = Compiler::create(options);
     if (!compiler) GTEST_SKIP() << "no CUDA compiler: " << compiler.error().message;
     compiler_ = std::make_unique<Compiler>(*std::move(compiler));
@@ -54,11 +50,6 @@ class CudaFamilies : public ::testing::Test {
     ASSERT_TRUE(worker) << worker.error().message;
     worker_ = std::make_unique<CudaWorker>(*std::move(worker));
   }
-  void TearDown() override {
-    std::error_code ignored;
-    if (!folder_.empty()) std::filesystem::remove_all(folder_, ignored);
-  }
-
   // `count` legal programs, compiled on all cores.
   std::vector<Candidate> candidates(const char* family, const Problem& problem, int count,
                                     std::uint64_t seed) {
@@ -128,7 +119,7 @@ class CudaFamilies : public ::testing::Test {
   }
 
   Device device_;
-  std::filesystem::path folder_;
+  ScratchFolder folder_;
   std::unique_ptr<cuda::Context> context_;
   std::unique_ptr<Compiler> compiler_;
   std::unique_ptr<CudaWorker> worker_;

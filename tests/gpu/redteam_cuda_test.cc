@@ -13,6 +13,7 @@
 #include "verify/cuda/cuda_verifier.h"
 
 #include "base/file.h"
+#include "base/scratch_folder.h"
 #include "base/text.h"
 #include "cuda_libraries.h"
 
@@ -67,25 +68,6 @@ std::string text_of(const Finding& finding) {
   return std::string(name_of(finding.outcome)) + ", rule '" + finding.rule + "': " + finding.detail;
 }
 
-// One cache of binaries for the process, gone at the end.
-class Scratch {
- public:
-  Scratch() {
-    std::string name = (std::filesystem::temp_directory_path() / "tw-redteam-XXXXXX").string();
-    if (mkdtemp(name.data()) != nullptr) path_ = name;
-  }
-  ~Scratch() {
-    std::error_code ignored;
-    if (!path_.empty()) std::filesystem::remove_all(path_, ignored);
-  }
-  Scratch(const Scratch&) = delete;
-  Scratch& operator=(const Scratch&) = delete;
-  [[nodiscard]] const std::filesystem::path& path() const { return path_; }
-
- private:
-  std::filesystem::path path_;
-};
-
 // What a fixture is to the compiler, for a device.
 Source source_of(const std::string& fixture, const Device& device) {
   Launch launch;
@@ -132,7 +114,7 @@ class RedTeamCuda : public ::testing::TestWithParam<Case> {
       why_not = device.error().message;
       return;
     }
-    auto scratch = std::make_unique<Scratch>();
+    auto scratch = std::make_unique<ScratchFolder>();
     auto loose = compiler_in(scratch->path(), false);
     auto strict = compiler_in(scratch->path(), true);
     if (!loose || !strict) {
@@ -225,14 +207,14 @@ class RedTeamCuda : public ::testing::TestWithParam<Case> {
   }
 
   static std::string why_not;
-  static std::unique_ptr<Scratch> scratch_;
+  static std::unique_ptr<ScratchFolder> scratch_;
   static std::optional<cuda::Context> context_;
   static Device device_;
   static std::optional<Compiler> loose_, strict_;
   static std::optional<CudaWorker> worker_;
 };
 std::string RedTeamCuda::why_not;
-std::unique_ptr<Scratch> RedTeamCuda::scratch_;
+std::unique_ptr<ScratchFolder> RedTeamCuda::scratch_;
 std::optional<cuda::Context> RedTeamCuda::context_;
 Device RedTeamCuda::device_;
 std::optional<Compiler> RedTeamCuda::loose_;
@@ -277,7 +259,7 @@ INSTANTIATE_TEST_SUITE_P(Fixtures, RedTeamCuda, ::testing::ValuesIn(cases()),
 TEST(RedTeamCudaText, CompilesAndIsRefusedIfItHasState) {
   use_test_libraries();
   if (const auto found = find_cuda_toolchain(""); !found) GTEST_SKIP() << found.error().message;
-  const Scratch scratch;
+  const ScratchFolder scratch;
   auto loose = compiler_in(scratch.path(), false);
   auto strict = compiler_in(scratch.path(), true);
   ASSERT_TRUE(loose && strict);

@@ -36,11 +36,6 @@ std::vector<Device> gpus() {
   return {invented_h200(), invented_a100(), invented_rtx3090(), invented_rtx4090()};
 }
 
-// Empty where the family has no such decision.
-std::string_view said(const Program& program, std::string_view key) {
-  return program.family().find(key) ? program.word(key) : std::string_view();
-}
-
 Problem problem_of(const char* text) {
   return parse_problem(text).value();
 }
@@ -112,8 +107,8 @@ TEST(CudaPolicy, FirstProposalsAreDifferentKernels) {
         EXPECT_TRUE(builds.insert(build_of(p)).second)
             << policy << ", " << text << ": " << p.text();
         if (i < 6) {
-          tiles.insert(fmt::format("{} {} {} {} {} {}", p.family().name, said(p, "form"),
-                                   said(p, "schedule"), p.word("tile_m"), p.word("tile_n"),
+          tiles.insert(fmt::format("{} {} {} {} {} {}", p.family().name, p.find_word("form"),
+                                   p.find_word("schedule"), p.word("tile_m"), p.word("tile_n"),
                                    p.word("split_k")));
         }
       }

@@ -8,6 +8,7 @@
 #include "verify/verify.h"
 
 #include "base/file.h"
+#include "base/scratch_folder.h"
 #include "base/text.h"
 
 #include <gtest/gtest.h>
@@ -55,29 +56,10 @@ std::vector<Case> cases() {
   return list;
 }
 
-// One cache of binaries for the process, gone at the end.
-class Scratch {
- public:
-  Scratch() {
-    std::string name = (std::filesystem::temp_directory_path() / "tw-redteam-XXXXXX").string();
-    if (mkdtemp(name.data()) != nullptr) path_ = name;
-  }
-  ~Scratch() {
-    std::error_code ignored;
-    if (!path_.empty()) std::filesystem::remove_all(path_, ignored);
-  }
-  Scratch(const Scratch&) = delete;
-  Scratch& operator=(const Scratch&) = delete;
-  [[nodiscard]] const std::filesystem::path& path() const { return path_; }
-
- private:
-  std::filesystem::path path_;
-};
-
 class RedTeam : public ::testing::TestWithParam<Case> {
  protected:
   static void SetUpTestSuite() {
-    scratch = std::make_unique<Scratch>();
+    scratch = std::make_unique<ScratchFolder>();
     device = std::make_unique<Device>(detect_cpu());
   }
   static void TearDownTestSuite() {
@@ -141,10 +123,10 @@ class RedTeam : public ::testing::TestWithParam<Case> {
     return verifier.replay(session);
   }
 
-  static std::unique_ptr<Scratch> scratch;
+  static std::unique_ptr<ScratchFolder> scratch;
   static std::unique_ptr<Device> device;
 };
-std::unique_ptr<Scratch> RedTeam::scratch;
+std::unique_ptr<ScratchFolder> RedTeam::scratch;
 std::unique_ptr<Device> RedTeam::device;
 
 TEST_P(RedTeam, IsCaughtByTheRuleMeantForIt) {

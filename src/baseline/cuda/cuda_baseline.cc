@@ -96,25 +96,4 @@ Result<std::unique_ptr<CudaBaseline>> CudaLibraries::make(std::string_view name,
   return row->make(*state_->shared, problem);
 }
 
-Status check_sizes(const CudaGemm& gemm, const Problem& p) {
-  struct Pair {
-    const char* name;
-    std::int64_t got, want;
-  };
-  const std::array pairs = {Pair{"m", gemm.m, p.m},
-                            Pair{"n", gemm.n, p.n},
-                            Pair{"k", gemm.k, p.k},
-                            Pair{"batch", gemm.batch, p.batch},
-                            Pair{"lda", gemm.lda, p.a_stride()},
-                            Pair{"ldb", gemm.ldb, p.b_stride()},
-                            Pair{"ldc", gemm.ldc, p.c_stride()}};
-  for (const Pair& pair : pairs) {
-    if (pair.got != pair.want) {
-      return fail(ErrorCode::internal, fmt::format("baseline called with {} {}, made for {}",
-                                                   pair.name, pair.got, pair.want));
-    }
-  }
-  return {};
-}
-
 }  // namespace tilewright

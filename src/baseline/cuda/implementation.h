@@ -5,6 +5,7 @@
 
 #include "baseline/cuda/lt_search.h"
 #include "baseline/cuda/shared.h"
+#include "baseline/implementation.h"
 
 #include <memory>
 #include <span>
@@ -26,8 +27,6 @@ std::unique_ptr<CudaBaseline> make_lt_baseline(std::string_view name, CudaShared
 // What `choose` finds, or found before for the same name, problem and alignment in this process.
 [[nodiscard]] Result<LtPick> choose_once(std::string_view name, LtSearch& search, ChooseLt choose);
 
-// An Error unless `gemm` is the product that `problem` describes.
-[[nodiscard]] Status check_sizes(const CudaGemm& gemm, const Problem& problem);
 [[nodiscard]] vendor::ColumnGemm column_gemm_of(const CudaGemm& gemm, const Problem& problem);
 // Enqueues the product with cuBLAS' own choice of algorithm.
 [[nodiscard]] Status enqueue_cublas(CudaShared& shared, const Problem& problem,

@@ -6,6 +6,7 @@
 #include "execute/runner/bursts.h"
 #include "execute/runner/contest.h"
 #include "execute/runner/lockdown.h"
+#include "execute/silence.h"
 
 #include <fcntl.h>
 #include <malloc.h>
@@ -121,15 +122,6 @@ class Server {
   bool loaded_ = false;
   bool seccomp_ = false;
 };
-
-// What a candidate prints goes nowhere: the terminal is the user's.
-void silence() {
-  const int nowhere = open("/dev/null", O_RDWR | O_CLOEXEC);
-  if (nowhere < 0) return;
-  dup2(nowhere, STDOUT_FILENO);
-  dup2(nowhere, STDERR_FILENO);
-  close(nowhere);
-}
 
 }  // namespace
 

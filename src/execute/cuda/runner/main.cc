@@ -8,6 +8,7 @@
 #include "execute/channel.h"
 #include "execute/conversation.h"
 #include "execute/cuda/runner/device_bursts.h"
+#include "execute/silence.h"
 
 #include <fcntl.h>
 #include <sys/prctl.h>
@@ -137,15 +138,6 @@ class Server {
   std::unique_ptr<DeviceContest> contest_;
   bool open_ = false;
 };
-
-// What a kernel or a library prints goes nowhere: the terminal is the user's.
-void silence() {
-  const int nowhere = open("/dev/null", O_RDWR | O_CLOEXEC);
-  if (nowhere < 0) return;
-  dup2(nowhere, STDOUT_FILENO);
-  dup2(nowhere, STDERR_FILENO);
-  close(nowhere);
-}
 
 }  // namespace
 }  // namespace tilewright::runner
