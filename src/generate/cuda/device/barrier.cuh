@@ -2,7 +2,7 @@
 // mbarrier objects (PTX ISA 9.7.13.15) and the fences that Hopper's asynchronous units need.
 #pragma once
 
-#include "generate/cuda/device/types.cuh"
+#include "generate/cuda/device/ptx.cuh"
 
 namespace tw {
 

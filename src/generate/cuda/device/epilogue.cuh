@@ -7,7 +7,7 @@
 // holds 8 (or 4) columns in a row instead, and stores fill whole sectors without shared memory.
 #pragma once
 
-#include "generate/cuda/device/types.cuh"
+#include "generate/cuda/device/ptx.cuh"
 
 namespace tw {
 

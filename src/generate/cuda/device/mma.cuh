@@ -2,7 +2,7 @@
 // mma.sync and ldmatrix (PTX ISA 9.7.14, "Warp level matrix instructions"), cp.async (9.7.9.25).
 #pragma once
 
-#include "generate/cuda/device/types.cuh"
+#include "generate/cuda/device/ptx.cuh"
 
 namespace tw {
 

@@ -159,7 +159,7 @@ struct Sm80Direct {
   __device__ __forceinline__ static void run(const u16* a, const u16* b, void* c,
                                              Workspace workspace, const Sizes& given, float alpha,
                                              float beta) {
-    extern __shared__ __align__(128) unsigned char shared[];
+    unsigned char* const shared = dynamic_shared();
     Sizes s = given;
     if constexpr (C.static_m > 0) {
       s.m = C.static_m;
@@ -186,7 +186,7 @@ struct Sm80Direct {
       kLines = C.ahead * (2 * kRows + kColumns),
       kUnrolled = kTurns > 0 && kTurns * kLines <= 36 ? kTurns : 1,
     };
-    if constexpr (kUnrolled == 1) asm volatile("" : "+r"(blocks));
+    if constexpr (kUnrolled == 1) make_unknown(blocks);
     const auto load = [&](Block& x, int block) {
       x.a.load(a, s.lda, row0, s.m, block * kBlock, depth);
       x.b.load(b, s.ldb, column0, s.n, block * kBlock, depth);

@@ -103,7 +103,7 @@ struct Sm80Gemm {
   __device__ __forceinline__ static void run(const u16* a, const u16* b, void* c,
                                              Workspace workspace, const Sizes& given, float alpha,
                                              float beta) {
-    extern __shared__ __align__(128) unsigned char shared[];
+    unsigned char* const shared = dynamic_shared();
     Sizes s = given;
     if constexpr (C.static_m > 0) {
       s.m = C.static_m;
@@ -124,7 +124,7 @@ struct Sm80Gemm {
     const int first = slice * share;
     int count = max(min(share, tiles_k - first), 0);
     // NVRTC unrolls what it can count, whatever the pragma says.
-    if constexpr (kUnrolled == 1) asm volatile("" : "+r"(count));
+    if constexpr (kUnrolled == 1) make_unknown(count);
 
     const int warp = warp_id();
     const int group = warp / (C.warps_m * C.warps_n);

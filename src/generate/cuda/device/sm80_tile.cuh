@@ -59,9 +59,7 @@ __device__ __forceinline__ void copy_tile(u32 to, const u16* from, i64 stride, i
         const u32 high = 2 * i + 1 < valid ? source[2 * i + 1] : 0;
         words[i] = low | high << 16U;
       }
-      asm volatile("st.shared.v4.u32 [%0], {%1,%2,%3,%4};" ::"r"(target), "r"(words[0]),
-                   "r"(words[1]), "r"(words[2]), "r"(words[3])
-                   : "memory");
+      store_shared(target, words);
     }
   }
 }

@@ -93,10 +93,9 @@ struct TileStores {
     for (int i = static_cast<int>(threadIdx.x) % 128; i < 64 * 64; i += 128) {
       const int row = i / 64, column = i % 64;
       if (row0 + row >= out.m || column0 + column >= out.n) continue;
-      u16 value;
       const u32 at = static_cast<u32>(row * 128 + (column / 8 ^ (row & 7)) * 16 + column % 8 * 2);
-      asm volatile("ld.shared.u16 %0, [%1];" : "=h"(value) : "r"(buffer + at) : "memory");
-      static_cast<u16*>(out.c)[(row0 + row) * out.ldc + column0 + column] = value;
+      static_cast<u16*>(out.c)[(row0 + row) * out.ldc + column0 + column] =
+          load_shared(buffer + at);
     }
   }
 

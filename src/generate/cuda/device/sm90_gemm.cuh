@@ -301,7 +301,7 @@ struct Sm90Gemm {
   }
 
   __device__ __forceinline__ static void run(const Sm90Arguments& given) {
-    extern __shared__ unsigned char raw[];
+    unsigned char* const raw = dynamic_shared();
     Sm90Arguments arg = given;
     if constexpr (C.static_m > 0) {
       arg.sizes.m = C.static_m;

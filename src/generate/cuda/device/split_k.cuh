@@ -13,33 +13,10 @@
 //   tiles.
 #pragma once
 
-#include "generate/cuda/device/types.cuh"
+#include "generate/cuda/device/ptx.cuh"
 
 namespace tw {
 
-__device__ __forceinline__ u32 cluster_rank() {
-  u32 rank;
-  asm volatile("mov.u32 %0, %%cluster_ctarank;" : "=r"(rank));
-  return rank;
-}
-// Release and acquire: shared memory written before is seen by the peers after.
-__device__ __forceinline__ void cluster_sync() {
-  asm volatile("barrier.cluster.arrive.release.aligned;\nbarrier.cluster.wait.acquire.aligned;" ::
-                   : "memory");
-}
-__device__ __forceinline__ u32 peer_address(u32 address, u32 rank) {
-  u32 out;
-  asm volatile("mapa.shared::cluster.u32 %0, %1, %2;" : "=r"(out) : "r"(address), "r"(rank));
-  return out;
-}
-__device__ __forceinline__ float4 read_peer(u32 address) {
-  float4 v;
-  asm volatile("ld.shared::cluster.v4.f32 {%0,%1,%2,%3}, [%4];"
-               : "=f"(v.x), "=f"(v.y), "=f"(v.z), "=f"(v.w)
-               : "r"(address)
-               : "memory");
-  return v;
-}
 __device__ __forceinline__ void add(float (&sum)[4], const float4& v) {
   sum[0] += v.x;
   sum[1] += v.y;
@@ -111,11 +88,7 @@ __device__ __forceinline__ void reduce_through_workspace(const float (&acc)[kPie
   __threadfence();
   barrier();
   if (thread == 0) {
-    u32 before;
-    asm volatile("atom.acq_rel.gpu.global.add.u32 %0, [%1], 1;"
-                 : "=r"(before)
-                 : "l"(counter)
-                 : "memory");
+    const u32 before = count_arrival(counter);
     *flag = before;
     if (before == kSplit - 1) *counter = 0;
   }

@@ -3,7 +3,7 @@
 // {columns, rows, batch entry}; what lies out of bounds reads as zero and is not written.
 #pragma once
 
-#include "generate/cuda/device/types.cuh"
+#include "generate/cuda/device/ptx.cuh"
 
 namespace tw {
 

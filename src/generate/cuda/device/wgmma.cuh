@@ -4,7 +4,7 @@
 // spells it out for the tile width that it uses.
 #pragma once
 
-#include "generate/cuda/device/types.cuh"
+#include "generate/cuda/device/ptx.cuh"
 
 namespace tw {
 

@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: Apache-2.0
+// Single instructions that every kernel may need and that have no other spelling. All PTX of the
+// device headers stands here and in barrier.cuh, tma.cuh, wgmma.cuh and mma.cuh (and the wgmma
+// instruction in generated text), one wrapper to an instruction: tests/emulate has the same
+// wrappers for a machine without a GPU, and everything else runs there as it stands.
+#pragma once
+
+#include "generate/cuda/device/types.cuh"
+
+namespace tw {
+
+// Two f32 rounded to a pair of 16-bit numbers, `low` at the lower address.
+template <Type T>
+__device__ __forceinline__ u32 pack(float low, float high) {
+  u32 out;
+  if constexpr (T == Type::f16) {
+    asm("cvt.rn.f16x2.f32 %0, %1, %2;" : "=r"(out) : "f"(high), "f"(low));
+  } else {
+    asm("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(out) : "f"(high), "f"(low));
+  }
+  return out;
+}
+
+template <Type T>
+__device__ __forceinline__ float widen(u16 bits) {
+  if constexpr (T == Type::f16) {
+    float out;
+    asm("cvt.f32.f16 %0, %1;" : "=f"(out) : "h"(bits));
+    return out;
+  } else {
+    return __uint_as_float(static_cast<u32>(bits) << 16);
+  }
+}
+
+// The 32-bit address of shared memory, as every instruction here takes it.
+__device__ __forceinline__ u32 shared_address(const void* pointer) {
+  return static_cast<u32>(__cvta_generic_to_shared(pointer));
+}
+
+// A barrier of `threads` threads, whole warps; 0 is __syncthreads (PTX ISA 9.7.13.1).
+__device__ __forceinline__ void named_barrier(int id, int threads) {
+  asm volatile("bar.sync %0, %1;" ::"r"(id), "r"(threads) : "memory");
+}
+// The half of a barrier that does not wait.
+__device__ __forceinline__ void named_arrive(int id, int threads) {
+  asm volatile("bar.arrive %0, %1;" ::"r"(id), "r"(threads) : "memory");
+}
+
+// The CTA's dynamic shared memory.
+__device__ __forceinline__ unsigned char* dynamic_shared() {
+  extern __shared__ __align__(128) unsigned char tw_dynamic_shared[];
+  return tw_dynamic_shared;
+}
+__device__ __forceinline__ void store_shared(u32 address, const u32 (&words)[4]) {
+  asm volatile("st.shared.v4.u32 [%0], {%1,%2,%3,%4};" ::"r"(address), "r"(words[0]), "r"(words[1]),
+               "r"(words[2]), "r"(words[3])
+               : "memory");
+}
+__device__ __forceinline__ u16 load_shared(u32 address) {
+  u16 value;
+  asm volatile("ld.shared.u16 %0, [%1];" : "=h"(value) : "r"(address) : "memory");
+  return value;
+}
+
+__device__ __forceinline__ u32 cluster_rank() {
+  u32 rank;
+  asm volatile("mov.u32 %0, %%cluster_ctarank;" : "=r"(rank));
+  return rank;
+}
+// Release and acquire: shared memory written before is seen by the peers after.
+__device__ __forceinline__ void cluster_sync() {
+  asm volatile("barrier.cluster.arrive.release.aligned;\nbarrier.cluster.wait.acquire.aligned;" ::
+                   : "memory");
+}
+__device__ __forceinline__ u32 peer_address(u32 address, u32 rank) {
+  u32 out;
+  asm volatile("mapa.shared::cluster.u32 %0, %1, %2;" : "=r"(out) : "r"(address), "r"(rank));
+  return out;
+}
+__device__ __forceinline__ float4 read_peer(u32 address) {
+  float4 v;
+  asm volatile("ld.shared::cluster.v4.f32 {%0,%1,%2,%3}, [%4];"
+               : "=f"(v.x), "=f"(v.y), "=f"(v.z), "=f"(v.w)
+               : "r"(address)
+               : "memory");
+  return v;
+}
+// Adds one to a counter in global memory; the value before. What this thread wrote, or saw behind a
+// barrier, is released with it, and what others released is acquired.
+__device__ __forceinline__ u32 count_arrival(u32* counter) {
+  u32 before;
+  asm volatile("atom.acq_rel.gpu.global.add.u32 %0, [%1], 1;"
+               : "=r"(before)
+               : "l"(counter)
+               : "memory");
+  return before;
+}
+
+// A number that the compiler does not know from here on, so that it does not unroll by it.
+__device__ __forceinline__ void make_unknown(int& x) {
+  asm volatile("" : "+r"(x));
+}
+
+}  // namespace tw
