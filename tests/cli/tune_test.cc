@@ -12,6 +12,7 @@
 #include <nlohmann/json.hpp>
 
 #include <chrono>
+#include <filesystem>
 #include <set>
 #include <thread>
 
@@ -108,11 +109,15 @@ TEST(Tune, KilledTwentyTimesItResumes) {
 
 // CASES C06: Ctrl-C during compiling and timing.
 TEST(Tune, CtrlCSavesAndExitsWith130) {
-  for (const int delay_ms : {300, 900, 1500}) {
+  for (const int delay_ms : {400, 900, 1500}) {
     const Place place;
     const pid_t pid = start(place, {"--skip-self-check", "tune", "64x256x256 f16 nn", "--budget",
                                     "500 trials", "--policy", "random"});
     int status = 0;
+    // The search has begun once it has its database.
+    for (int i = 0; i < 6000 && !std::filesystem::exists(place.file("tuning.db")); ++i) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(10));
+    }
     ASSERT_FALSE(wait_for(pid, status, std::chrono::milliseconds(delay_ms)));
     kill(pid, SIGINT);
     const bool ended = wait_for(pid, status, std::chrono::seconds(30));
@@ -120,8 +125,11 @@ TEST(Tune, CtrlCSavesAndExitsWith130) {
     ASSERT_TRUE(ended);
     ASSERT_TRUE(WIFEXITED(status)) << read_file(place.file("log")).value();
     EXPECT_EQ(WEXITSTATUS(status), 130) << read_file(place.file("log")).value();
-    // The whole group is gone: no compiler and no runner is left behind.
-    std::this_thread::sleep_for(std::chrono::milliseconds(300));
+    // The whole group is gone: no compiler and no runner is left behind. What was killed may take
+    // a moment to be reaped.
+    for (int i = 0; i < 1000 && kill(-pid, 0) == 0; ++i) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(10));
+    }
     EXPECT_EQ(kill(-pid, 0), -1);
   }
 }
