@@ -41,7 +41,7 @@ class CudaWorkerTest : public ::testing::Test {
     device_.cuda.capability = 90;
     device_.cuda.multiprocessors = 4;
     WorkerOptions options;
-    options.call_limit = std::chrono::milliseconds(500);
+    options.call_limit = std::chrono::milliseconds(1500);
     auto worker = CudaWorker::start(options, device_);
     ASSERT_TRUE(worker) << worker.error().message;
     worker_.emplace(std::move(*worker));
