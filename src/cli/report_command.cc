@@ -137,9 +137,10 @@ Result<int> report_command(const Cli& cli, const ReportFlags& flags) {
   Result<std::string> fingerprint = keep_wanted(cli, flags, *records);
   if (!fingerprint) return tl::unexpected(fingerprint.error());
 
-  const SuiteReport report = suite_report(fmt::format("{}", fmt::join(flags.suites, " + ")),
-                                          problems->list, records->trials);
   const auto device = records->devices.find(*fingerprint);
+  const SuiteReport report = suite_report(
+      fmt::format("{}", fmt::join(flags.suites, " + ")), problems->list, records->trials,
+      device == records->devices.end() ? std::nullopt : sustained_rates(device->second));
   Context context = {{"date", utc_now()}, {"fingerprint", *fingerprint}};
   if (device != records->devices.end()) context["device"] = device->second.name;
   if (!flags.run.empty()) context["run"] = flags.run;

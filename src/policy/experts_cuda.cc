@@ -7,6 +7,7 @@
 #include "policy/lineup.h"
 #include "policy/proposers.h"
 #include "policy/walk.h"
+#include "problem/regime.h"
 #include "program/family_cuda.h"
 
 #include <algorithm>
@@ -19,159 +20,141 @@ namespace {
 
 using cuda_family::tiles_of;
 
-constexpr double kTinyFlop = 1e8;
-constexpr double kFull = 2.0 / 3;     // of the multiprocessors busy counts as full
-constexpr std::int64_t kThin = 512;   // K, below which C is most of the traffic
-constexpr std::int64_t kLong = 1024;  // K, from which on splitting it pays
-
-enum class Class { tiny, few, split, middle, thin, big };
-
 struct Expert {
-  Class of;
+  Regime of;
   std::string_view wishes;
 };
 
 // The order of tiles is order_of's and the sizes are lineup.h's, where not wished.
 constexpr std::array<Expert, 50> kExperts = {{
-    {Class::tiny, "sm90 schedule=cooperative consumers=1 tile_m=64 tile_n=16 tile_k=64 stages=2"},
-    {Class::tiny, "sm90 schedule=single tile_m=64 tile_n=16 tile_k=128 stages=2"},
-    {Class::tiny, "sm90 schedule=cooperative consumers=1 tile_m=64 tile_n=16 tile_k=128 stages=4"},
-    {Class::tiny,
+    {Regime::tiny, "sm90 schedule=cooperative consumers=1 tile_m=64 tile_n=16 tile_k=64 stages=2"},
+    {Regime::tiny, "sm90 schedule=single tile_m=64 tile_n=16 tile_k=128 stages=2"},
+    {Regime::tiny, "sm90 schedule=cooperative consumers=1 tile_m=64 tile_n=16 tile_k=128 stages=4"},
+    {Regime::tiny,
      "sm80 form=tile tile_m=16 tile_n=64 tile_k=64 warps_m=1 warps_n=4 warps_k=1 "
      "stages=2 epilogue=shared"},
-    {Class::tiny, "sm80 form=direct tile_m=16 tile_n=16 warps_k=4 ahead=2"},
-    {Class::tiny,
+    {Regime::tiny, "sm80 form=direct tile_m=16 tile_n=16 warps_k=4 ahead=2"},
+    {Regime::tiny,
      "sm80 form=direct tile_m=16 tile_n=16 warps_k=8 ahead=2 split_k=4 reduce=cluster"},
-    {Class::tiny, "sm90 schedule=single tile_m=64 tile_n=64 tile_k=64 stages=2 epilogue=tma"},
-    {Class::few,
+    {Regime::tiny, "sm90 schedule=single tile_m=64 tile_n=64 tile_k=64 stages=2 epilogue=tma"},
+    {Regime::few,
      "sm90 schedule=cooperative consumers=1 tile_m=64 tile_n=64 tile_k=128 stages=4 "
      "epilogue=tma"},
-    {Class::few, "sm90 schedule=single tile_m=64 tile_n=32 tile_k=128 stages=4"},
-    {Class::few, "sm90 schedule=cooperative consumers=2 tile_m=128 tile_n=16 tile_k=128 stages=4"},
-    {Class::few, "sm90 schedule=cooperative consumers=1 tile_m=64 tile_n=16 tile_k=128 stages=4"},
-    {Class::few,
+    {Regime::few, "sm90 schedule=single tile_m=64 tile_n=32 tile_k=128 stages=4"},
+    {Regime::few, "sm90 schedule=cooperative consumers=2 tile_m=128 tile_n=16 tile_k=128 stages=4"},
+    {Regime::few, "sm90 schedule=cooperative consumers=1 tile_m=64 tile_n=16 tile_k=128 stages=4"},
+    {Regime::few,
      "sm80 form=tile tile_m=32 tile_n=32 tile_k=64 warps_m=1 warps_n=1 warps_k=4 "
      "stages=4 epilogue=exchange"},
-    {Class::few, "sm80 form=direct tile_m=16 tile_n=16 warps_k=4 ahead=2"},
-    {Class::split,
+    {Regime::few, "sm80 form=direct tile_m=16 tile_n=16 warps_k=4 ahead=2"},
+    {Regime::split,
      "sm90 schedule=cooperative consumers=1 tile_m=64 tile_n=32 tile_k=128 stages=8 "
      "split_k=8 reduce=cluster epilogue=direct"},
-    {Class::split,
+    {Regime::split,
      "sm90 schedule=cooperative consumers=1 tile_m=64 tile_n=16 tile_k=128 stages=8 "
      "split_k=8 reduce=cluster epilogue=direct"},
-    {Class::split,
+    {Regime::split,
      "sm90 schedule=cooperative consumers=1 tile_m=64 tile_n=64 tile_k=128 stages=7 "
      "split_k=2 reduce=cluster"},
-    {Class::split, "sm90 schedule=single tile_m=64 tile_n=32 tile_k=128 stages=8"},
-    {Class::split,
+    {Regime::split, "sm90 schedule=single tile_m=64 tile_n=32 tile_k=128 stages=8"},
+    {Regime::split,
      "sm90 schedule=cooperative consumers=1 tile_m=64 tile_n=64 tile_k=128 stages=7 "
      "split_k=2 reduce=workspace"},
-    {Class::split,
+    {Regime::split,
      "sm90 schedule=cooperative consumers=1 tile_m=64 tile_n=64 tile_k=128 stages=6 "
      "epilogue=tma"},
-    {Class::split,
+    {Regime::split,
      "sm90 schedule=cooperative consumers=1 tile_m=64 tile_n=32 tile_k=128 stages=8 "
      "split_k=16 reduce=workspace"},
-    {Class::split,
+    {Regime::split,
      "sm90 schedule=cooperative consumers=1 tile_m=64 tile_n=64 tile_k=128 stages=6 "
      "split_k=4 reduce=cluster epilogue=direct"},
-    {Class::split,
+    {Regime::split,
      "sm90 schedule=cooperative consumers=1 tile_m=64 tile_n=64 tile_k=64 stages=8 "
      "split_k=8 reduce=cluster epilogue=direct"},
-    {Class::split,
+    {Regime::split,
      "sm80 form=tile tile_m=32 tile_n=32 tile_k=64 warps_m=1 warps_n=1 warps_k=4 "
      "stages=4 split_k=8 reduce=cluster epilogue=exchange"},
-    {Class::split,
+    {Regime::split,
      "sm80 form=tile tile_m=64 tile_n=64 tile_k=64 warps_m=2 warps_n=2 warps_k=1 "
      "stages=4 fragments=double split_k=4 reduce=workspace epilogue=exchange"},
-    {Class::middle,
+    {Regime::middle,
      "sm90 schedule=cooperative consumers=2 tile_m=128 tile_n=64 tile_k=64 stages=8 "
      "epilogue=tma"},
-    {Class::middle,
+    {Regime::middle,
      "sm90 schedule=cooperative consumers=1 tile_m=64 tile_n=128 tile_k=128 stages=4 "
      "epilogue=tma"},
-    {Class::middle,
+    {Regime::middle,
      "sm90 schedule=cooperative consumers=1 tile_m=64 tile_n=64 tile_k=128 stages=6 "
      "epilogue=tma"},
-    {Class::middle,
+    {Regime::middle,
      "sm90 schedule=cooperative consumers=2 tile_m=128 tile_n=64 tile_k=64 stages=8 "
      "split_k=2 reduce=cluster"},
-    {Class::middle,
+    {Regime::middle,
      "sm90 schedule=cooperative consumers=2 tile_m=128 tile_n=128 tile_k=64 stages=6 "
      "epilogue=tma"},
-    {Class::middle,
+    {Regime::middle,
      "sm90 schedule=pingpong tile_m=128 tile_n=128 tile_k=64 stages=6 grid=persistent "
      "epilogue=tma"},
-    {Class::middle,
+    {Regime::middle,
      "sm90 schedule=cooperative consumers=2 tile_m=128 tile_n=64 tile_k=64 stages=8 "
      "split_k=2 reduce=workspace"},
-    {Class::middle, "sm90 schedule=single tile_m=128 tile_n=64 tile_k=128 stages=4 epilogue=tma"},
-    {Class::middle,
+    {Regime::middle, "sm90 schedule=single tile_m=128 tile_n=64 tile_k=128 stages=4 epilogue=tma"},
+    {Regime::middle,
      "sm80 form=tile tile_m=64 tile_n=64 tile_k=64 warps_m=2 warps_n=2 warps_k=1 "
      "stages=4 fragments=double epilogue=exchange"},
-    {Class::middle,
+    {Regime::middle,
      "sm80 form=tile tile_m=16 tile_n=64 tile_k=64 warps_m=1 warps_n=2 warps_k=2 "
      "stages=4 epilogue=exchange"},
-    {Class::thin,
+    {Regime::thin,
      "sm90 schedule=pingpong tile_m=128 tile_n=128 tile_k=64 stages=6 grid=persistent "
      "epilogue=tma"},
-    {Class::thin,
+    {Regime::thin,
      "sm90 schedule=pingpong tile_m=192 tile_n=128 tile_k=64 stages=4 grid=persistent "
      "epilogue=tma"},
-    {Class::thin,
+    {Regime::thin,
      "sm90 schedule=cooperative consumers=2 tile_m=128 tile_n=256 tile_k=64 stages=4 "
      "grid=persistent epilogue=tma"},
-    {Class::thin,
+    {Regime::thin,
      "sm90 schedule=pingpong tile_m=128 tile_n=192 tile_k=64 stages=4 grid=persistent "
      "epilogue=tma"},
-    {Class::thin,
+    {Regime::thin,
      "sm90 schedule=cooperative consumers=2 tile_m=128 tile_n=128 tile_k=64 stages=4 "
      "grid=persistent epilogue=tma"},
-    {Class::thin,
+    {Regime::thin,
      "sm90 schedule=pingpong tile_m=64 tile_n=256 tile_k=64 stages=4 grid=persistent "
      "epilogue=tma"},
-    {Class::thin,
+    {Regime::thin,
      "sm80 form=tile tile_m=128 tile_n=128 tile_k=32 warps_m=2 warps_n=2 warps_k=1 "
      "stages=4 epilogue=shared"},
-    {Class::big,
+    {Regime::big,
      "sm90 schedule=cooperative consumers=2 tile_m=128 tile_n=256 tile_k=64 stages=4 "
      "grid=persistent epilogue=tma group=16"},
-    {Class::big,
+    {Regime::big,
      "sm90 schedule=cooperative consumers=2 tile_m=256 tile_n=128 tile_k=64 stages=3 "
      "in_flight=0 grid=tiles epilogue=tma"},
-    {Class::big,
+    {Regime::big,
      "sm90 schedule=pingpong tile_m=128 tile_n=128 tile_k=64 stages=6 grid=persistent "
      "epilogue=tma"},
-    {Class::big,
+    {Regime::big,
      "sm90 schedule=cooperative consumers=2 tile_m=128 tile_n=192 tile_k=64 stages=4 "
      "grid=persistent epilogue=tma group=16"},
-    {Class::big,
+    {Regime::big,
      "sm90 schedule=cooperative consumers=2 tile_m=256 tile_n=128 tile_k=64 stages=4 "
      "grid=persistent epilogue=tma"},
-    {Class::big,
+    {Regime::big,
      "sm90 schedule=cooperative consumers=2 tile_m=128 tile_n=256 tile_k=128 stages=2 "
      "grid=persistent epilogue=tma group=16"},
-    {Class::big,
+    {Regime::big,
      "sm90 schedule=cooperative consumers=2 tile_m=128 tile_n=128 tile_k=128 stages=3 "
      "grid=persistent epilogue=tma"},
-    {Class::big,
+    {Regime::big,
      "sm80 form=tile tile_m=128 tile_n=128 tile_k=32 warps_m=2 warps_n=2 warps_k=1 "
      "stages=4 epilogue=shared"},
-    {Class::big,
+    {Regime::big,
      "sm80 form=tile tile_m=128 tile_n=256 tile_k=32 warps_m=2 warps_n=4 warps_k=1 "
      "stages=3 epilogue=shared"},
 }};
-
-Class class_of(const Problem& p, const Device& device) {
-  const double full = kFull * std::max(1, device.cuda.multiprocessors);
-  const auto fills = [&](std::int64_t rows, std::int64_t columns) {
-    return static_cast<double>(tiles_of(p.m, rows) * tiles_of(p.n, columns) * p.batch) >= full;
-  };
-  if (p.flop() <= kTinyFlop && p.k <= 4 * kThin) return Class::tiny;
-  if (!fills(64, 64)) return p.k >= kLong ? Class::split : Class::few;
-  if (std::min(p.m, p.n) < 128 || !fills(128, 256)) return Class::middle;
-  return p.k <= kThin ? Class::thin : Class::big;
-}
 
 // The palette. Rings are as long as fits and K fills, up to kLongestRing.
 constexpr std::array<std::string_view, 22> kTiles90 = {
@@ -315,7 +298,7 @@ std::optional<Program> expert_program(const Expert& expert, const Problem& probl
 std::vector<Program> cuda_experts(const Problem& problem, const Device& device) {
   std::vector<Program> out;
   Seen seen;
-  const Class wanted = class_of(problem, device);
+  const Regime wanted = regime_of(problem, device.cuda.multiprocessors);
   for (const bool loosely : {false, true}) {
     for (const Expert& expert : kExperts) {
       if (expert.of != wanted) continue;

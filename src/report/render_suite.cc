@@ -198,7 +198,21 @@ std::string prose(const SuiteReport& report, const Context& context, bool markdo
                                {"layout", Align::left},
                                {"mode", Align::left},
                                {"FLOP from", Align::left}}));
+  std::vector<TableColumn> regime_columns = ratio_columns({{"dtype", Align::left},
+                                                           {"layout", Align::left},
+                                                           {"mode", Align::left},
+                                                           {"regime", Align::left}});
+  regime_columns.push_back({"theirs/limit"});
+  regime_columns.push_back({"ours/limit"});
+  Table regimes(std::move(regime_columns));
   for (const SuiteSlice& slice : report.slices) {
+    for (const RegimeSummary& regime : slice.regimes) {
+      std::vector<std::string> cells =
+          ratio_row({slice.dtype, slice.headline, slice.mode, regime.ratio.group}, regime.ratio);
+      cells.push_back(ratio_text(regime.headroom));
+      cells.push_back(ratio_text(regime.left));
+      regimes.add(std::move(cells));
+    }
     if (slice.total) {
       total.add(ratio_row({slice.dtype, slice.headline, slice.mode,
                            fmt::format("{}/{}", slice.shapes, report.shapes)},
@@ -216,6 +230,12 @@ std::string prose(const SuiteReport& report, const Context& context, bool markdo
     out += lay_out(total);
   }
   if (!decades.empty()) out += lay_out(decades);
+  if (!regimes.empty()) {
+    out +=
+        "By what limits a shape (docs/measurement.md). The limit: a launch, and arithmetic or "
+        "traffic at the rates that the device sustains.\n\n";
+    out += lay_out(regimes);
+  }
   if (!report.vendors.empty()) {
     out += "The library against itself, geometric mean (least-most) of times:\n\n";
     out += lay_out(vendor_table(report.vendors));
@@ -260,12 +280,20 @@ json json_of(const SuiteReport& report, const Context& context) {
   for (const SuiteSlice& slice : report.slices) {
     json decades = json::array();
     for (const RatioSummary& decade : slice.decades) decades.push_back(json_of(decade));
+    json regimes = json::array();
+    for (const RegimeSummary& regime : slice.regimes) {
+      json row = json_of(regime.ratio);
+      row["baseline_over_limit"] = regime.headroom;
+      row["ours_over_limit"] = regime.left;
+      regimes.push_back(std::move(row));
+    }
     out["slices"].push_back({{"dtype", slice.dtype},
                              {"headline", slice.headline},
                              {"mode", slice.mode},
                              {"shapes", slice.shapes},
                              {"total", slice.total ? json_of(*slice.total) : json()},
-                             {"decades", std::move(decades)}});
+                             {"decades", std::move(decades)},
+                             {"regimes", std::move(regimes)}});
   }
   out["vendors"] = json::array();
   for (const VendorRatio& v : report.vendors) {

@@ -106,7 +106,39 @@ void add_vendors(SuiteReport& report, const SuiteSlice& slice, const std::vector
   }
 }
 
-void add_slices(SuiteReport& report) {
+// Shapes by regime, those with a headline baseline.
+std::vector<RegimeSummary> regimes_of(const std::vector<Trial>& trials,
+                                      const SustainedRates& rates) {
+  struct Shapes {
+    std::vector<Trial> trials;
+    std::vector<double> theirs, ours;  // times over the limit
+  };
+  std::map<std::size_t, Shapes> groups;
+  for (const Trial& trial : trials) {
+    const auto* fastest = trial.fastest_baseline();
+    const Result<Problem> problem = parse_problem(trial.problem);
+    if (fastest == nullptr || !problem || !(trial.time_us > 0)) continue;
+    const Regime regime = regime_of(*problem, rates.multiprocessors);
+    const double limit = limit_us(*problem, rates);
+    for (const std::size_t group : {static_cast<std::size_t>(regime), kRegimes.size()}) {
+      Shapes& shapes = groups[group];
+      shapes.trials.push_back(trial);
+      shapes.theirs.push_back(fastest->second.time_us / limit);
+      shapes.ours.push_back(trial.time_us / limit);
+    }
+  }
+  std::vector<RegimeSummary> out;
+  for (const auto& [group, shapes] : groups) {
+    for (RatioSummary ratio : summarize(shapes.trials, {}).ratios) {
+      if (ratio.baseline != "fastest" || ratio.group != "all") continue;
+      if (group < kRegimes.size()) ratio.group = name_of(kRegimes[group]);
+      out.push_back({std::move(ratio), geomean_of(shapes.theirs), geomean_of(shapes.ours)});
+    }
+  }
+  return out;
+}
+
+void add_slices(SuiteReport& report, const std::optional<SustainedRates>& rates) {
   std::map<SliceKey, std::vector<Trial>> groups;
   for (const SuiteRow& row : report.rows) {
     const auto headline = std::ranges::find(kHeadlines, row.headline) - kHeadlines.begin();
@@ -121,12 +153,14 @@ void add_slices(SuiteReport& report) {
                      .mode = key.mode,
                      .shapes = static_cast<int>(trials.size()),
                      .total = {},
-                     .decades = {}};
+                     .decades = {},
+                     .regimes = {}};
     const Summary summary = summarize(trials, trials);
     for (const RatioSummary& ratio : summary.ratios) {
       if (ratio.baseline == "fastest" && ratio.group == "all") slice.total = ratio;
     }
     slice.decades = summary.decades;
+    if (rates && slice.mode == kOffline) slice.regimes = regimes_of(trials, *rates);
     // Both layouts' own times; the minimum over layouts says nothing about a way of calling.
     if (slice.headline != "best") add_vendors(report, slice, trials);
     report.slices.push_back(std::move(slice));
@@ -203,7 +237,8 @@ std::optional<double> time_in(const SuiteRow& row, std::string_view column) {
 }
 
 SuiteReport suite_report(std::string name, const std::vector<Problem>& suite,
-                         const std::vector<Trial>& trials) {
+                         const std::vector<Trial>& trials,
+                         const std::optional<SustainedRates>& rates) {
   SuiteReport report;
   report.suite = std::move(name);
   std::map<std::string, std::size_t> places;
@@ -232,7 +267,7 @@ SuiteReport suite_report(std::string name, const std::vector<Problem>& suite,
     (transposed ? place.nt : place.nn).emplace(trial.mode, trial);
   }
   for (const auto& [place, both] : layouts) add_rows(report, both);
-  add_slices(report);
+  add_slices(report, rates);
   report.unproven.assign(unproven.begin(), unproven.end());
   return report;
 }

@@ -8,6 +8,7 @@
 #pragma once
 
 #include "problem/problem.h"
+#include "problem/regime.h"
 #include "report/report.h"
 #include "trial/trial.h"
 
@@ -25,12 +26,20 @@ struct SuiteRow {
   std::map<std::string, Trial> modes;  // by name; at least one
 };
 
+// A regime of a GPU's shapes against the fastest baseline, and what the limit leaves (regime.h).
+struct RegimeSummary {
+  RatioSummary ratio;   // its group is the regime's name
+  double headroom = 0;  // geometric mean of the fastest baseline's time over the limit
+  double left = 0;      // the same of ours
+};
+
 // How one headline of one type stands in one mode.
 struct SuiteSlice {
   std::string dtype, headline, mode;
   int shapes = 0;                     // with a proven program
   std::optional<RatioSummary> total;  // against the fastest; none without a headline baseline
   std::vector<RatioSummary> decades;
+  std::vector<RegimeSummary> regimes;  // offline, with known rates; "all" is the last
 };
 
 // One way of calling the vendor's library against another, t_first / t_second, over a decade or all
@@ -53,9 +62,11 @@ struct SuiteReport {
 };
 
 // Rows for the suite's shapes in every type and accumulator for which there are trials, in the
-// order of the suite. `trials` must be of one device; other problems are left out.
+// order of the suite. `trials` must be of one device; other problems are left out. `rates`: that
+// device's, for the regimes.
 [[nodiscard]] SuiteReport suite_report(std::string name, const std::vector<Problem>& suite,
-                                       const std::vector<Trial>& trials);
+                                       const std::vector<Trial>& trials,
+                                       const std::optional<SustainedRates>& rates = {});
 
 // Each side's faster layout. Where ours and a baseline's are of one trial, their paired ratio and
 // verdict stay; else the ratio is that of the medians, the intervals of both trials multiply,

@@ -10,6 +10,7 @@
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
+#include <cmath>
 
 namespace tilewright {
 namespace {
@@ -17,8 +18,11 @@ namespace {
 using nlohmann::json;
 using ::testing::ElementsAre;
 
+// Rates by which 64x128x256 takes 2 us at best and 4096x4096x4096 takes 100 us.
+constexpr SustainedRates kRates = {132, 2, 2 * 4096.0 * 4096 * 4096 / 98, 1e9};
+
 SuiteReport invented_report() {
-  return suite_report("invented", invented_suite(), invented_suite_trials());
+  return suite_report("invented", invented_suite(), invented_suite_trials(), kRates);
 }
 
 TEST(SuiteReport, RowsPerShapeAndHeadline) {
@@ -96,6 +100,26 @@ TEST(SuiteReport, SlicesCountPerHeadlineModeAndDecade) {
   EXPECT_EQ(nn.decades[1].group, "1e11");
   EXPECT_EQ(slice("tn", "offline").total->losses, 1);
   EXPECT_EQ(slice("best", "offline").total->ambiguous, 1);
+}
+
+TEST(SuiteReport, RegimesSayWhatTheLimitLeaves) {
+  const SuiteReport report = invented_report();
+  const std::vector<RegimeSummary>& regimes = report.slices[0].regimes;
+  ASSERT_EQ(regimes.size(), 3U);
+  EXPECT_EQ(regimes[0].ratio.group, "tiny");
+  EXPECT_EQ(regimes[1].ratio.group, "big");
+  EXPECT_EQ(regimes[2].ratio.group, "all");
+  EXPECT_EQ(regimes[2].ratio.problems, 2);
+  EXPECT_NEAR(limit_us(report.rows[0].problem, kRates), 2, 0.01);
+  EXPECT_NEAR(regimes[0].headroom, 1.25, 0.01) << "2.5 us";
+  EXPECT_NEAR(regimes[0].left, 1, 0.01) << "2 us";
+  EXPECT_NEAR(regimes[1].left, 2, 0.01) << "200 us";
+  EXPECT_NEAR(regimes[2].left, std::sqrt(2.0), 0.01);
+  EXPECT_TRUE(report.slices[1].regimes.empty()) << "the limit is one of device time: offline";
+  for (const SuiteSlice& slice :
+       suite_report("invented", invented_suite(), invented_suite_trials()).slices) {
+    EXPECT_TRUE(slice.regimes.empty()) << "a device whose rates nobody knows";
+  }
 }
 
 TEST(SuiteReport, TheLibraryAgainstItself) {
