@@ -8,9 +8,11 @@
 #include "base/element.h"
 #include "base/error.h"
 #include "problem/problem.h"
-#include "tilewright/tilewright.h"
+
+#include <tilewright/tilewright.h>
 
 #include <cstdint>
+#include <string>
 
 namespace tilewright::runtime {
 
@@ -27,7 +29,8 @@ struct Call {
   tw_activation activation = TW_NO_ACTIVATION;
   tw_mode mode = TW_FASTEST;
   std::int64_t m = 0, n = 0, k = 0, batch = 1;
-  // Elements; 0 for A and B: the same row, or the same entry, again.
+  // Elements; 0 for A and B: the same row, or the same entry, again. A stride that nothing follows
+  // (of a single row, of a single entry) is the packed one, so that equal calls compare equal.
   std::int64_t lda = 0, ldb = 0, ldc = 0;
   std::int64_t stride_a = 0, stride_b = 0, stride_c = 0;
 
@@ -35,7 +38,11 @@ struct Call {
   [[nodiscard]] std::int64_t a_columns() const { return a_transposed ? m : k; }
   [[nodiscard]] std::int64_t b_rows() const { return b_transposed ? n : k; }
   [[nodiscard]] std::int64_t b_columns() const { return b_transposed ? k : n; }
+  // No element of C.
   [[nodiscard]] bool empty() const { return m == 0 || n == 0 || batch == 0; }
+  // Whether a call with this alpha reads A and B, one with this beta C.
+  [[nodiscard]] bool reads_inputs(float alpha) const { return alpha != 0 && k != 0; }
+  [[nodiscard]] static bool reads_c(float beta) { return beta != 0; }
 
   friend bool operator==(const Call&, const Call&) = default;
 };
@@ -49,7 +56,8 @@ struct Operands {
   const void* bias = nullptr;
 };
 
-// The description, checked: every failure is TW_INVALID and names the field and its value.
+// The description, checked. A failure names the field and its value; TW_INVALID, or TW_ALIASED
+// where batch entries of C share elements. All offsets in bytes stay below 2^62.
 [[nodiscard]] tl::expected<Call, Failure> checked(const tw_gemm_desc* desc);
 
 // The operands of a call: missing ones and unaligned ones (TW_INVALID), overlap (TW_ALIASED). What
