@@ -140,7 +140,18 @@ struct Call {
   int64_t m, n, k, batch = 1, gap = 0;
   float alpha = 1, beta = 0;
   int threads = 2;
+  bool bias = false;
+  int activation = TW_CPU_NO_ACTIVATION;
 };
+
+// What each activation is, and how much it can stretch an error of its operand.
+double activated(int activation, double x) {
+  if (activation == TW_CPU_RELU) return x < 0 ? 0 : x;
+  if (activation == TW_CPU_GELU) return x * 0.5 * std::erfc(-x * std::sqrt(0.5));
+  if (activation == TW_CPU_SILU) return x / (1 + std::exp(-x));
+  return x;
+}
+constexpr double kSteepest = 1.13;
 
 enum class Data { kNormal, kSubnormal, kHuge, kInteger };
 
@@ -153,7 +164,8 @@ void check(const KernelCase& kernel, Call call, Data data = Data::kNormal) {
                " n=" + std::to_string(call.n) + " k=" + std::to_string(call.k) +
                " batch=" + std::to_string(call.batch) + " gap=" + std::to_string(call.gap) +
                " alpha=" + std::to_string(call.alpha) + " beta=" + std::to_string(call.beta) +
-               " threads=" + std::to_string(call.threads));
+               " threads=" + std::to_string(call.threads) + " bias=" + std::to_string(call.bias) +
+               " activation=" + std::to_string(call.activation));
   std::mt19937 random(static_cast<unsigned>(call.m * 131 + call.n * 17 + call.k));
   std::normal_distribution<double> normal;
   const auto draw = [&](Element e) {
@@ -183,16 +195,33 @@ void check(const KernelCase& kernel, Call call, Data data = Data::kNormal) {
       for (int64_t i = 0; i < c.rows; ++i)
         for (int64_t j = 0; j < c.columns; ++j) c.set(e, i, j, round_to(c.e, normal(random)));
   }
+  const Matrix bias(kernel.out, 1, call.n, 0, call.bias ? 1 : 0);
+  if (call.bias)
+    for (int64_t j = 0; j < call.n; ++j) bias.set(0, 0, j, round_to(c.e, normal(random)));
   const std::vector<char> before(c.bytes.data(), c.bytes.data() + c.bytes.size());
 
   const Fenced workspace(
       static_cast<size_t>(kernel.workspace(call.m, call.n, call.k, call.threads)));
   ASSERT_EQ(reinterpret_cast<uintptr_t>(workspace.data()) % 64, 0u);
   std::memset(workspace.data(), 0xff, workspace.size());
-  const tw_cpu_gemm_args args = {a.bytes.data(), b.bytes.data(), c.bytes.data(), call.m,
-                                 call.n,         call.k,         a.ld,           b.ld,
-                                 c.ld,           call.batch,     a.stride,       b.stride,
-                                 c.stride,       call.alpha,     call.beta,      workspace.data()};
+  const tw_cpu_gemm_args args = {a.bytes.data(),
+                                 b.bytes.data(),
+                                 c.bytes.data(),
+                                 call.m,
+                                 call.n,
+                                 call.k,
+                                 a.ld,
+                                 b.ld,
+                                 c.ld,
+                                 call.batch,
+                                 a.stride,
+                                 b.stride,
+                                 c.stride,
+                                 call.alpha,
+                                 call.beta,
+                                 workspace.data(),
+                                 call.bias ? bias.bytes.data() : nullptr,
+                                 call.activation};
   run_team(kernel, args, call.threads);
 
   std::vector<bool> output(c.bytes.size(), false);
@@ -218,6 +247,14 @@ void check(const KernelCase& kernel, Call call, Data data = Data::kNormal) {
           const double old = to_double(c.e, bits) * double{call.beta};
           want += old;
           rounding += 2 * (std::abs(old) + std::abs(want)) * 0x1p-24;
+        }
+        if (call.bias) {
+          want += bias.get(0, 0, j);
+          rounding += 2 * (std::abs(bias.get(0, 0, j)) + std::abs(want)) * 0x1p-24;
+        }
+        if (call.activation != TW_CPU_NO_ACTIVATION) {
+          want = activated(call.activation, want);
+          rounding = kSteepest * rounding + 16 * 0x1p-24 * std::abs(want);
         }
         const double got = c.get(e, i, j);
         if (std::abs(want) > largest(c.e) * (1 + unit)) {
@@ -295,6 +332,16 @@ TEST_P(CpuKernel, AlphaAndBeta) {
   for_each([](const KernelCase& kernel) {
     for (const float alpha : {1.0f, -0.75f, 0.0f})
       for (const float beta : {0.0f, 1.0f, 0.3f}) check(kernel, {19, 37, 71, 1, 3, alpha, beta, 2});
+  });
+}
+
+TEST_P(CpuKernel, BiasAndActivation) {
+  for_each([](const KernelCase& kernel) {
+    for (const int activation : {TW_CPU_NO_ACTIVATION, TW_CPU_RELU, TW_CPU_GELU, TW_CPU_SILU}) {
+      check(kernel, {19, 37, 71, 1, 3, 0.5f, 0, 2, true, activation});
+      check(kernel, {3, 50, 130, 2, 1, -1, 0.3f, 2, activation % 2 == 0, activation});
+      check(kernel, {5, 21, 0, 1, 1, 1, 1.5f, 2, true, activation});
+    }
   });
 }
 

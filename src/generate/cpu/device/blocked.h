@@ -88,8 +88,8 @@ struct Blocked {
         outer_tile<I, kMr, kNr, kPlan.unroll, kPlan.prefetch, false, kPairs>(
             a, reinterpret_cast<const B*>(b_block + nt * panel), kNr, words, kNr, tile, !first);
         if (last)
-          finish<I, B, kNr>(tile, c + row * args.ldc + column, args.ldc, min(kMr, m.end - row),
-                            min(kNr, n.end - column), args.alpha, args.beta);
+          finish<I, B, kNr>(tile, c + row * args.ldc + column, min(kMr, m.end - row),
+                            min(kNr, n.end - column), args, column);
       }
     }
   }
@@ -128,7 +128,7 @@ template <class I, class G, BlockedPlan kPlan>
 void blocked(const tw_cpu_gemm_args& args, const tw_cpu_team& team) {
   using Form = Blocked<I, G, kPlan>;
   const Dims d = dims_of<G>(args);
-  if (multiplies_nothing(args, d)) return scale_only<typename G::Output>(args, d, team);
+  if (multiplies_nothing(args, d)) return scale_only<I, typename G::Output>(args, d, team);
   const Share s = share_of(kPlan.split, d, args.batch, kPlan.mr, kPlan.nr, kChunk, team);
   const BlockedSpace space = blocked_space(kPlan, d, team.threads);
   char* shared = static_cast<char*>(args.workspace);  // parts of all threads, then private blocks

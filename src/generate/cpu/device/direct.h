@@ -108,8 +108,8 @@ struct Direct {
               tile<true>(a, b, s, row, column, k0, k, to, !first);
             }
             if (last)
-              finish<I, T, kNr>(to, c + row * args.ldc + column, args.ldc, min(kMr, s.m.end - row),
-                                min(kNr, s.n.end - column), args.alpha, args.beta);
+              finish<I, T, kNr>(to, c + row * args.ldc + column, min(kMr, s.m.end - row),
+                                min(kNr, s.n.end - column), args, column);
           }
         }
       }
@@ -120,7 +120,7 @@ struct Direct {
 template <class I, class G, DirectPlan kPlan>
 void direct(const tw_cpu_gemm_args& args, const tw_cpu_team& team) {
   const Dims d = dims_of<G>(args);
-  if (multiplies_nothing(args, d)) return scale_only<typename G::Output>(args, d, team);
+  if (multiplies_nothing(args, d)) return scale_only<I, typename G::Output>(args, d, team);
   const Share s = share_of(kPlan.split, d, args.batch, kPlan.mr, kPlan.nr, kChunk, team);
   const DirectSpace space = direct_space(kPlan, d, team.threads);
   char* shared = static_cast<char*>(args.workspace);  // parts of all threads, then private blocks

@@ -128,13 +128,32 @@ template <class I, bool kTransA, class T>
   }
 }
 
-// c = alpha * tile + beta * c; dot tiles are narrow, so one lane at a time.
-template <int kNr, class Out>
-[[gnu::noinline]] void finish_lanes(const float* tile, Out* c, int64_t ldc, int64_t m, int64_t n,
-                                    float alpha, float beta) {
-  for (int64_t i = 0; i < m; ++i, tile += kNr, c += ldc)
+// c = activation(alpha * tile + beta * c + bias); dot tiles are narrow, so one lane at a time. Only
+// an activation takes a row's lanes together.
+template <class I, int kNr, class Out>
+[[gnu::noinline]] void finish_lanes_more(const float* tile, Out* c, int64_t m, int64_t n,
+                                         const tw_cpu_gemm_args& args, int64_t column) {
+  const auto* bias = static_cast<const Out*>(args.bias);
+  alignas(64) float line[roundup(kNr, I::kWidth)] = {};
+  for (int64_t i = 0; i < m; ++i, tile += kNr, c += args.ldc) {
+    for (int64_t j = 0; j < n; ++j) {
+      const float x = args.alpha * tile[j];
+      const float y = args.beta == 0.0f ? x : x + args.beta * widen(c[j]);
+      line[j] = bias == nullptr ? y : y + widen(bias[column + j]);
+    }
+    for (int64_t j = 0; j < n; j += I::kWidth)
+      I::store(line + j, activated<I>(I::load(line + j), args.activation));
+    for (int64_t j = 0; j < n; ++j) narrow(c + j, line[j]);
+  }
+}
+template <class I, int kNr, class Out>
+[[gnu::noinline]] void finish_lanes(const float* tile, Out* c, int64_t m, int64_t n,
+                                    const tw_cpu_gemm_args& args, int64_t column) {
+  if (has_epilogue(args)) return finish_lanes_more<I, kNr>(tile, c, m, n, args, column);
+  for (int64_t i = 0; i < m; ++i, tile += kNr, c += args.ldc)
     for (int64_t j = 0; j < n; ++j)
-      narrow(c + j, beta == 0.0f ? alpha * tile[j] : alpha * tile[j] + beta * widen(c[j]));
+      narrow(c + j, args.beta == 0.0f ? args.alpha * tile[j]
+                                      : args.alpha * tile[j] + args.beta * widen(c[j]));
 }
 
 template <class I, class G, DotPlan kPlan>
@@ -181,15 +200,15 @@ struct Dot {
         float* to = kWait ? part_tiles + (nt * m_tiles + mt) * (kMr * kNr) : local;
         tile(a, b, s, row, column, to);
         if (!kWait)
-          finish_lanes<kNr>(to, c + row * args.ldc + column, args.ldc, min(kMr, s.m.end - row),
-                            min(kNr, s.n.end - column), args.alpha, args.beta);
+          finish_lanes<I, kNr>(to, c + row * args.ldc + column, min(kMr, s.m.end - row),
+                               min(kNr, s.n.end - column), args, column);
       }
     }
   }
 };
 
 // The end of Split::kK for narrow tiles; see finish_split in tile.h.
-template <int kMr, int kNr, class Out>
+template <class I, int kMr, int kNr, class Out>
 [[gnu::noinline]] void finish_split_lanes(const char* parts, int64_t stride, Out* c,
                                           const tw_cpu_gemm_args& args, const Dims& d, bool again,
                                           const tw_cpu_team& team) {
@@ -204,8 +223,8 @@ template <int kMr, int kNr, class Out>
       for (int x = 0; x < kMr * kNr; ++x) total[x] += from[x];
     }
     const int64_t row = t % m_tiles * kMr, column = t / m_tiles * kNr;
-    finish_lanes<kNr>(total, c + row * args.ldc + column, args.ldc, min(kMr, d.m - row),
-                      min(kNr, d.n - column), args.alpha, args.beta);
+    finish_lanes<I, kNr>(total, c + row * args.ldc + column, min(kMr, d.m - row),
+                         min(kNr, d.n - column), args, column);
   }
   if (again) team.barrier(team.state);
 }
@@ -213,7 +232,7 @@ template <int kMr, int kNr, class Out>
 template <class I, class G, DotPlan kPlan>
 void dot(const tw_cpu_gemm_args& args, const tw_cpu_team& team) {
   const Dims d = dims_of<G>(args);
-  if (multiplies_nothing(args, d)) return scale_only<typename G::Output>(args, d, team);
+  if (multiplies_nothing(args, d)) return scale_only<I, typename G::Output>(args, d, team);
   const Share s = share_of(kPlan.split, d, args.batch, kPlan.mr, kPlan.nr, kChunk, team);
   const DotSpace space = dot_space(kPlan, d, team.threads);
   char* shared = static_cast<char*>(args.workspace);  // parts of all threads, then private blocks
@@ -226,8 +245,8 @@ void dot(const tw_cpu_gemm_args& args, const tw_cpu_team& team) {
     form.product(static_cast<const typename G::Input*>(args.a) + e * args.stride_a,
                  static_cast<const typename G::Input*>(args.b) + e * args.stride_b, c, s, parts);
     if constexpr (kPlan.split == Split::kK)
-      finish_split_lanes<kPlan.mr, kPlan.nr>(shared, space.parts, c, args, d, e + 1 < s.batch.end,
-                                             team);
+      finish_split_lanes<I, kPlan.mr, kPlan.nr>(shared, space.parts, c, args, d,
+                                                e + 1 < s.batch.end, team);
   }
 }
 

@@ -22,6 +22,7 @@ namespace {  // NOLINT(google-build-namespaces): see types.h
 
 struct Avx2 {
   using Reg = __m256;
+  typedef uint32_t __attribute__((vector_size(32))) Word;
   static constexpr int kWidth = 8;
   template <class T>
   static constexpr int kGroup = kSame<T, Bf16> ? 2 : 1;

@@ -30,6 +30,7 @@ namespace {  // NOLINT(google-build-namespaces): see types.h
 
 struct Avx512 {
   using Reg = __m512;
+  typedef uint32_t __attribute__((vector_size(64))) Word;
   static constexpr int kWidth = 16;
   template <class T>
   static constexpr int kGroup = kSame<T, Bf16> ? 2 : 1;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The plain C++ "instruction set": one lane. It states what every isa_*.h must offer, and it is
-// what a machine without AVX2 runs. Read next: tile.h, the user of these operations.
+// what a machine without AVX2 runs. Besides these, + - * / < and ?: work on every Reg, lane by lane
+// (vector extensions of GCC and clang), as << >> & do on Word. Read next: tile.h, their user.
 #ifndef TILEWRIGHT_GENERATE_CPU_DEVICE_ISA_SCALAR_H
 #define TILEWRIGHT_GENERATE_CPU_DEVICE_ISA_SCALAR_H
 
@@ -11,6 +12,7 @@ namespace {  // NOLINT(google-build-namespaces): see types.h
 
 struct Scalar {
   using Reg = float;
+  using Word = uint32_t;  // the bits of Reg, lane by lane
   static constexpr int kWidth = 1;
   // Registers that one load of T widens into (see isa_avx512.h); their lanes are then interleaved.
   template <class T>

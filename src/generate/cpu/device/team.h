@@ -7,7 +7,7 @@
 #ifndef TILEWRIGHT_GENERATE_CPU_DEVICE_TEAM_H
 #define TILEWRIGHT_GENERATE_CPU_DEVICE_TEAM_H
 
-#include "generate/cpu/device/types.h"
+#include "generate/cpu/device/activation.h"
 #include "launch/cpu_abi.h"
 
 namespace tw::cpu {
@@ -83,18 +83,24 @@ inline Share share_of(Split split, const Dims& d, int64_t batch, int64_t mr, int
   return s;
 }
 
-// alpha == 0 or K == 0: C = beta * C, and A, B are not read; beta == 0 does not read C.
+// alpha == 0 or K == 0: C = activation(beta * C + bias), and A, B are not read; beta == 0 does not
+// read C.
 inline bool multiplies_nothing(const tw_cpu_gemm_args& args, const Dims& d) {
   return d.k == 0 || args.alpha == 0.0f || d.m == 0 || d.n == 0;
 }
-template <class Out>
+template <class I, class Out>
 [[gnu::noinline]] void scale_only(const tw_cpu_gemm_args& args, const Dims& d,
                                   const tw_cpu_team& team) {
   const Range rows = part_of(args.batch * d.m, 1, team.threads, team.thread);
+  const auto* bias = static_cast<const Out*>(args.bias);
   for (int64_t r = rows.begin; r < rows.end; ++r) {
     Out* c = static_cast<Out*>(args.c) + r / d.m * args.stride_c + r % d.m * args.ldc;
-    for (int64_t j = 0; j < d.n; ++j)
-      narrow(c + j, args.beta == 0.0f ? 0.0f : args.beta * widen(c[j]));
+    for (int64_t j = 0; j < d.n; j += I::kWidth) {
+      typename I::Reg x = I::zero();
+      if (args.beta != 0.0f) x = I::multiply(I::fill(args.beta), I::load_wide_n(c + j, d.n - j));
+      if (bias != nullptr) x = I::add(x, I::load_wide_n(bias + j, d.n - j));
+      I::store_narrow_n(c + j, activated<I>(x, args.activation), d.n - j);
+    }
   }
 }
 

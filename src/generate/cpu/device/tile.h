@@ -122,27 +122,48 @@ template <class I, int kMr, int kNr, int kUnroll, int kPrefetch, bool kEdge, boo
     for (int v = 0; v < kRegs; ++v) I::store(out + i * kNr + v * I::kWidth, sum[i][v]);
 }
 
-// c = alpha * tile + beta * c on the valid m x n corner, rounded once to the output type.
-template <class I, class B, int kNr, class Out>
-[[gnu::noinline]] void finish(const float* tile, Out* c, int64_t ldc, int64_t m, int64_t n,
-                              float alpha, float beta) {
-  constexpr int kRegs = kNr / I::kWidth, kGroup = kGroupOf<I, B, kRegs>;
-  for (int64_t i = 0; i < m; ++i, tile += kNr, c += ldc) {
-    for (int v = 0; v < kRegs; v += kGroup) {
-      typename I::Reg x[kGroup];
+// One row of a finished tile: kRegs registers, n valid columns; the first one is `column` of C.
+// kMore: there is a bias or an activation.
+template <class I, class B, int kRegs, bool kMore, class Out>
+[[gnu::always_inline]] inline void finish_row(const float* tile, Out* c, int64_t n,
+                                              const tw_cpu_gemm_args& args, int64_t column) {
+  constexpr int kGroup = kGroupOf<I, B, kRegs>;
+  const typename I::Reg alpha = I::fill(args.alpha), beta = I::fill(args.beta);
+  const bool reads_c = args.beta != 0.0f;
+  const auto* bias = static_cast<const Out*>(args.bias);
+  for (int v = 0; v < kRegs; v += kGroup) {
+    typename I::Reg x[kGroup];
 #pragma GCC unroll 2
-      for (int g = 0; g < kGroup; ++g)
-        x[g] = I::multiply(I::load(tile + (v + g) * I::kWidth), I::fill(alpha));
-      if constexpr (kGroup > 1) I::template ungroup<B>(x);
+    for (int g = 0; g < kGroup; ++g) x[g] = I::multiply(I::load(tile + (v + g) * I::kWidth), alpha);
+    if constexpr (kGroup > 1) I::template ungroup<B>(x);
 #pragma GCC unroll 2
-      for (int g = 0; g < kGroup; ++g) {
-        const int64_t column = (v + g) * I::kWidth;
-        if (beta != 0.0f)
-          x[g] = I::fma(I::fill(beta), I::load_wide_n(c + column, n - column), x[g]);
-        I::store_narrow_n(c + column, x[g], n - column);
+    for (int g = 0; g < kGroup; ++g) {
+      const int64_t at = (v + g) * I::kWidth;
+      if (reads_c) x[g] = I::fma(beta, I::load_wide_n(c + at, n - at), x[g]);
+      if constexpr (kMore) {
+        if (at >= n) continue;
+        if (bias != nullptr) x[g] = I::add(x[g], I::load_wide_n(bias + column + at, n - at));
+        x[g] = activated<I>(x[g], args.activation);
       }
+      I::store_narrow_n(c + at, x[g], n - at);
     }
   }
+}
+template <class I, class B, int kNr, class Out>
+[[gnu::noinline]] void finish_more(const float* tile, Out* c, int64_t m, int64_t n,
+                                   const tw_cpu_gemm_args& args, int64_t column) {
+  for (int64_t i = 0; i < m; ++i, tile += kNr, c += args.ldc)
+    finish_row<I, B, kNr / I::kWidth, true>(tile, c, n, args, column);
+}
+
+// c = activation(alpha * tile + beta * c + bias) on the valid m x n corner, rounded once to the
+// output type. The tile's first column is `column` of C.
+template <class I, class B, int kNr, class Out>
+[[gnu::noinline]] void finish(const float* tile, Out* c, int64_t m, int64_t n,
+                              const tw_cpu_gemm_args& args, int64_t column) {
+  if (has_epilogue(args)) return finish_more<I, B, kNr>(tile, c, m, n, args, column);
+  for (int64_t i = 0; i < m; ++i, tile += kNr, c += args.ldc)
+    finish_row<I, B, kNr / I::kWidth, false>(tile, c, n, args, column);
 }
 
 // The tiles of a thread's box that outlive a block of k, or that wait for the other threads.
@@ -174,8 +195,8 @@ template <class I, class B, int kMr, int kNr, class Out>
       first = false;
     }
     const int64_t row = t % m_tiles * kMr, column = t / m_tiles * kNr;
-    finish<I, B, kNr>(total, c + row * args.ldc + column, args.ldc, min(kMr, d.m - row),
-                      min(kNr, d.n - column), args.alpha, args.beta);
+    finish<I, B, kNr>(total, c + row * args.ldc + column, min(kMr, d.m - row),
+                      min(kNr, d.n - column), args, column);
   }
   if (again) team.barrier(team.state);
 }
