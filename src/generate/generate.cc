@@ -44,22 +44,30 @@ void collect_headers(std::string_view text,
 }
 
 // One generator for each family.
-Source source_of(const Program& program, const Problem& problem, const Device& device) {
+Source source_of(const Program& program, const Problem& problem, const Device& device, Form form) {
   const std::string_view family = program.family().name;
-  if (family == "sm90") return sm90_source(program, problem, device);
-  if (family == "sm80") return sm80_source(program, problem, device);
+  if (family == "sm90") return sm90_source(program, problem, device, form);
+  if (family == "sm80") return sm80_source(program, problem, device, form);
   return cpu_source(program, problem);
 }
 
 }  // namespace
 
-Result<Source> generate(const Program& program, const Problem& problem, const Device& device) {
+Result<Source> generate(const Program& program, const Problem& problem, const Device& device,
+                        Form form) {
   const std::vector<Refusal> refused = refusals(program, problem, device);
   if (!refused.empty()) {
     return fail(ErrorCode::usage, fmt::format("illegal program: {}: {}", refused.front().rule,
                                               refused.front().reason));
   }
-  Source source = source_of(program, problem, device);
+  if (form == Form::served &&
+      (device.kind != DeviceKind::cuda || problem.alpha != AlphaClass::any ||
+       problem.beta != BetaClass::any)) {
+    return fail(ErrorCode::usage, fmt::format("a served kernel is a CUDA kernel of a problem with "
+                                              "alpha=any beta=any, not of '{}'",
+                                              to_text(problem)));
+  }
+  Source source = source_of(program, problem, device, form);
   collect_headers(source.text, source.headers);
   return source;
 }

@@ -28,9 +28,14 @@ struct Source {
   Launch launch;
 };
 
+// plain: the problem and nothing else; what is searched, proven and timed. served (CUDA): besides,
+// a bias and an activation chosen by each call, for kernels of the runtime library; the problem
+// must have alpha=any beta=any.
+enum class Form { plain, served };
+
 // `program` must be legal for (problem, device): check with refusals() first.
 [[nodiscard]] Result<Source> generate(const Program& program, const Problem& problem,
-                                      const Device& device);
+                                      const Device& device, Form form = Form::plain);
 
 // One self-contained file: the headers in include order, then the text.
 [[nodiscard]] std::string self_contained(const Source& source);

@@ -45,7 +45,7 @@ struct CudaLaunch {
   std::string zeroed = "0";
   std::vector<TensorMapSpec> maps;
   // In order: "a" "b" "c" "workspace" (pointers), "map0" ... (tensor maps by value), "alpha" "beta"
-  // (f32), "i32:EXPR", "i64:EXPR".
+  // (f32), "i32:EXPR", "i64:EXPR"; of served kernels also "bias" (pointer), "activation" (i32).
   std::vector<std::string> arguments;
   int alignment = 1;
   friend bool operator==(const CudaLaunch&, const CudaLaunch&) = default;

@@ -8,6 +8,7 @@
 #pragma GCC system_header
 
 #include <algorithm>
+#include <cmath>
 #include <cstddef>
 #include <cstdint>
 

@@ -101,5 +101,16 @@ void add_workspace(Source& source, const Program& program, const std::string& ti
       fmt::format("{}+{}*{}", head_bytes(tiles), tiles, tile * program.number("split_k") * 4);
 }
 
+std::string_view served_parameters(Form form) {
+  return form == Form::served ? ", const void* bias, int activation" : "";
+}
+std::string_view served_values(Form form) {
+  return form == Form::served ? ", {bias, activation}" : "";
+}
+void add_served(Launch& launch, Form form) {
+  if (form != Form::served) return;
+  launch.cuda.arguments.insert(launch.cuda.arguments.end(), {"bias", "activation"});
+}
+
 }  // namespace cuda_text
 }  // namespace tilewright

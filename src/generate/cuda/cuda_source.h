@@ -9,9 +9,9 @@ namespace tilewright {
 
 // Without headers (generate.cc adds them). `program` is legal.
 [[nodiscard]] Source sm80_source(const Program& program, const Problem& problem,
-                                 const Device& device);
+                                 const Device& device, Form form);
 [[nodiscard]] Source sm90_source(const Program& program, const Problem& problem,
-                                 const Device& device);
+                                 const Device& device, Form form);
 
 // Compiler flags for `device`: its own architecture, with what is specific to it.
 [[nodiscard]] std::vector<std::string> cuda_flags(const Device& device);
@@ -42,6 +42,10 @@ void add_sizes(Fields& fields, Source& source, const Program& program, const Pro
 // counts those of all batch entries. And the kernel's argument that says how large the head is.
 [[nodiscard]] std::string head_argument(const Program& program, const std::string& tiles);
 void add_workspace(Source& source, const Program& program, const std::string& tiles);
+// What Form::served adds to a kernel's parameters, to what it passes on, and to its launch.
+[[nodiscard]] std::string_view served_parameters(Form form);
+[[nodiscard]] std::string_view served_values(Form form);
+void add_served(Launch& launch, Form form);
 
 }  // namespace cuda_text
 }  // namespace tilewright

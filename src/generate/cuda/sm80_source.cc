@@ -20,12 +20,12 @@ using Kernel = tw::{kernel}<tw::{config}{{{fields}}}>;
 extern "C" __global__ void __launch_bounds__(Kernel::kThreads)
 tw_kernel(const tw::u16* a, const tw::u16* b, void* c, void* workspace, int head, int m, int n,
           int k, tw::i64 lda, tw::i64 ldb, tw::i64 ldc, tw::i64 sa, tw::i64 sb, tw::i64 sc, float alpha,
-          float beta) {{
-  Kernel::run(a, b, c, {{workspace, head}}, {{m, n, k, lda, ldb, ldc, sa, sb, sc}}, alpha, beta);
+          float beta{served}) {{
+  Kernel::run(a, b, c, {{workspace, head}}, {{m, n, k, lda, ldb, ldc, sa, sb, sc}}, alpha, beta{given});
 }}
 )";
 
-Fields fields_of(const Program& p, const Problem& problem, Source& source) {
+Fields fields_of(const Program& p, const Problem& problem, Form form, Source& source) {
   const bool tiled = p.word("form") == "tile";
   const CudaAlignment aligned = alignment_of(problem);
   Fields f;
@@ -33,6 +33,7 @@ Fields fields_of(const Program& p, const Problem& problem, Source& source) {
   f.type("out", problem.out);
   f.flag("f16_sums", problem.acc == Accumulator::f16);
   f.flag("scaled", cuda_text::is_scaled(problem));
+  if (form == Form::served) f.flag("served", true);
   f.flag("a_along_k", !problem.a_transposed);
   f.flag("b_along_k", problem.b_transposed);
   f.number("tile_m", p.number("tile_m"));
@@ -78,17 +79,20 @@ std::int64_t shared_bytes(const Program& p) {
 
 }  // namespace
 
-Source sm80_source(const Program& program, const Problem& problem, const Device& device) {
+Source sm80_source(const Program& program, const Problem& problem, const Device& device,
+                   Form form) {
   const bool tiled = program.word("form") == "tile";
   Source source;
   source.language = "cuda";
   source.flags = cuda_flags(device);
-  const Fields fields = fields_of(program, problem, source);
+  const Fields fields = fields_of(program, problem, form, source);
   source.text = cuda_text::heading(program, problem) +
                 fmt::format(kText, fmt::arg("header", tiled ? "sm80_gemm" : "sm80_direct"),
                             fmt::arg("kernel", tiled ? "Sm80Gemm" : "Sm80Direct"),
                             fmt::arg("config", tiled ? "Sm80Config" : "Sm80DirectConfig"),
-                            fmt::arg("fields", fields.text()));
+                            fmt::arg("fields", fields.text()),
+                            fmt::arg("served", cuda_text::served_parameters(form)),
+                            fmt::arg("given", cuda_text::served_values(form)));
 
   Launch& launch = source.launch;
   launch.target = "cuda";
@@ -107,6 +111,7 @@ Source sm80_source(const Program& program, const Problem& problem, const Device&
                                "i64:sb", "i64:sc", "alpha", "beta"}) {
     launch.cuda.arguments.emplace_back(argument);
   }
+  cuda_text::add_served(launch, form);
   const CudaAlignment aligned = alignment_of(problem);
   launch.cuda.alignment = std::min({aligned.a, aligned.b, aligned.c});
   cuda_text::add_workspace(source, program, tiles + "*batch");

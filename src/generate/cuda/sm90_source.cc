@@ -37,9 +37,9 @@ using Kernel = tw::Sm90Gemm<tw::Sm90Config{{{fields}}}, Wgmma>;
 extern "C" __global__ void __launch_bounds__(Kernel::kThreads, 1)
 tw_kernel(const __grid_constant__ tw::TensorMap map_a, const __grid_constant__ tw::TensorMap map_b,
 {map_c}          void* c, void* workspace, int head, int m, int n, int k, tw::i64 ldc, tw::i64 sc, int batch,
-          float alpha, float beta) {{
+          float alpha, float beta{served}) {{
   Kernel::run({{map_a, map_b, {map_c_used}, c, {{workspace, head}}, {{m, n, k, 0, 0, ldc, 0, 0, sc}}, batch,
-               alpha, beta}});
+               alpha, beta{given}}});
 }}
 )";
 
@@ -99,12 +99,14 @@ struct Shape {
         tma_store(p.word("epilogue") == "tma") {}
 };
 
-Fields fields_of(const Program& p, const Problem& problem, const Shape& s, Source& source) {
+Fields fields_of(const Program& p, const Problem& problem, Form form, const Shape& s,
+                 Source& source) {
   Fields f;
   f.type("in", problem.in);
   f.type("out", problem.out);
   f.flag("f16_sums", problem.acc == Accumulator::f16);
   f.flag("scaled", cuda_text::is_scaled(problem));
+  if (form == Form::served) f.flag("served", true);
   f.flag("a_along_k", !problem.a_transposed);
   f.flag("b_along_k", problem.b_transposed);
   f.number("tile_m", s.m);
@@ -152,7 +154,7 @@ std::string tiles_text(const Program& p) {
   return fmt::format("cdiv(M,{})*cdiv(N,{})*batch", p.word("tile_m"), p.word("tile_n"));
 }
 
-Launch launch_of(const Program& p, const Problem& problem, const Shape& s) {
+Launch launch_of(const Program& p, const Problem& problem, Form form, const Shape& s) {
   Launch launch;
   launch.target = "cuda";
   CudaLaunch& cuda = launch.cuda;
@@ -169,6 +171,7 @@ Launch launch_of(const Program& p, const Problem& problem, const Shape& s) {
        {"i32:M", "i32:N", "i32:K", "i64:ldc", "i64:sc", "i32:batch", "alpha", "beta"}) {
     cuda.arguments.emplace_back(argument);
   }
+  cuda_text::add_served(launch, form);
   const int cluster = p.word("reduce") == "cluster" ? s.split : s.cluster_m * s.cluster_n;
   const std::string tiles = s.cluster_m * s.cluster_n == 1
                                 ? fmt::format("cdiv(M,{})*cdiv(N,{})*batch", s.m, s.n)
@@ -191,13 +194,14 @@ Launch launch_of(const Program& p, const Problem& problem, const Shape& s) {
 
 }  // namespace
 
-Source sm90_source(const Program& program, const Problem& problem, const Device& device) {
+Source sm90_source(const Program& program, const Problem& problem, const Device& device,
+                   Form form) {
   const Shape shape(program);
   Source source;
   source.language = "cuda";
   source.flags = cuda_flags(device);
-  source.launch = launch_of(program, problem, shape);
-  const Fields fields = fields_of(program, problem, shape, source);
+  source.launch = launch_of(program, problem, form, shape);
+  const Fields fields = fields_of(program, problem, form, shape, source);
   source.text =
       cuda_text::heading(program, problem) + "#include \"generate/cuda/device/sm90_gemm.cuh\"\n" +
       wgmma_text(problem, shape.n) +
@@ -205,7 +209,9 @@ Source sm90_source(const Program& program, const Problem& problem, const Device&
                   fmt::arg("map_c", shape.tma_store
                                         ? "          const __grid_constant__ tw::TensorMap map_c,\n"
                                         : ""),
-                  fmt::arg("map_c_used", shape.tma_store ? "map_c" : "map_a"));
+                  fmt::arg("map_c_used", shape.tma_store ? "map_c" : "map_a"),
+                  fmt::arg("served", cuda_text::served_parameters(form)),
+                  fmt::arg("given", cuda_text::served_values(form)));
   cuda_text::add_workspace(source, program, tiles_text(program));
   return source;
 }

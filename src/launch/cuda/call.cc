@@ -34,16 +34,15 @@ struct Storage {
   std::int64_t stride, batch_stride;  // elements
 };
 
-std::array<Storage, 3> storage_of(const Problem& problem, const GemmShape& sizes,
-                                  const CudaOperands& operands) {
+std::array<Storage, 3> storage_of(const Problem& problem, const CudaStrides& strides,
+                                  const GemmShape& sizes, const CudaOperands& operands) {
   Problem call = problem;  // for its rows and columns alone
   call.m = sizes.m;
   call.n = sizes.n;
   call.k = sizes.k;
-  const std::int64_t lda = problem.a_stride(), ldb = problem.b_stride(), ldc = problem.c_stride();
-  return {{{"a", operands.a, problem.in, call.a_rows(), call.a_cols(), lda, problem.a_rows() * lda},
-           {"b", operands.b, problem.in, call.b_rows(), call.b_cols(), ldb, problem.b_rows() * ldb},
-           {"c", operands.c, problem.out, call.m, call.n, ldc, problem.m * ldc}}};
+  return {{{"a", operands.a, problem.in, call.a_rows(), call.a_cols(), strides.lda, strides.sa},
+           {"b", operands.b, problem.in, call.b_rows(), call.b_cols(), strides.ldb, strides.sb},
+           {"c", operands.c, problem.out, call.m, call.n, strides.ldc, strides.sc}}};
 }
 
 template <class Table>
@@ -69,16 +68,22 @@ constexpr std::array<std::pair<int, cuda::TensorType>, 3> kTypes = {
 
 class Resolver {
  public:
-  Resolver(const Launch& launch, const Problem& problem, const GemmShape& sizes,
-           const CudaOperands& operands, int sms, std::int64_t slots)
+  Resolver(const Launch& launch, const Problem& problem, const CudaStrides& strides,
+           const GemmShape& sizes, const CudaOperands& operands, int sms, std::int64_t slots)
       : launch_(launch),
         problem_(problem),
         operands_(operands),
-        storage_(storage_of(problem, sizes, operands)),
+        storage_(storage_of(problem, strides, sizes, operands)),
         names_(names_for(launch, problem)) {
     names_.m = sizes.m;
     names_.n = sizes.n;
     names_.k = sizes.k;
+    names_.lda = strides.lda;
+    names_.ldb = strides.ldb;
+    names_.ldc = strides.ldc;
+    names_.sa = strides.sa;
+    names_.sb = strides.sb;
+    names_.sc = strides.sc;
     names_.sms = sms;
     names_.slots = slots;
   }
@@ -211,6 +216,11 @@ class Resolver {
                                            name, what, s.name, bytes));
       }
     }
+    // A map cannot stand still.
+    const bool something = s.columns > 0 && s.rows > 0;
+    if (something && ((row_bytes == 0 && rows > 1) || (batch_bytes == 0 && problem_.batch > 1))) {
+      return refuse(launch_, fmt::format("{}: a stride of {} is 0", name, s.name));
+    }
     for (const std::int64_t extent : {columns, rows, problem_.batch}) {
       if (extent > kMostMapDimension) {
         return refuse(launch_, fmt::format("{}: a dimension of {} is beyond 2^32", name, extent));
@@ -236,6 +246,10 @@ class Resolver {
     if (word == "b") return pointer(operands_.b);
     if (word == "c") return pointer(operands_.c);
     if (word == "workspace") return pointer(operands_.workspace);
+    if (word == "bias") return pointer(operands_.bias);
+    if (word == "activation") {
+      return CudaArgument{bytes, static_cast<std::uint64_t>(operands_.activation)};
+    }
     if (word == "alpha") return CudaArgument{bytes, std::bit_cast<std::uint32_t>(alpha)};
     if (word == "beta") return CudaArgument{bytes, std::bit_cast<std::uint32_t>(beta)};
     if (word.starts_with("map")) {
@@ -263,27 +277,43 @@ class Resolver {
 
 }  // namespace
 
+CudaStrides strides_of(const Problem& p) {
+  const std::int64_t lda = p.a_stride(), ldb = p.b_stride(), ldc = p.c_stride();
+  return {lda, ldb, ldc, p.a_rows() * lda, p.b_rows() * ldb, p.m * ldc};
+}
+
 std::size_t argument_bytes(std::string_view word) {
   if (word.starts_with("map")) return kTensorMapBytes;
-  return word == "alpha" || word == "beta" || word.starts_with("i32:") ? 4 : 8;
+  const bool short_one =
+      word == "alpha" || word == "beta" || word == "activation" || word.starts_with("i32:");
+  return short_one ? 4 : 8;
 }
 
 Result<CudaCall> resolve(const Launch& launch, const Problem& problem, const GemmShape& sizes,
                          const CudaOperands& operands, float alpha, float beta, int sms,
                          std::int64_t slots) {
-  return Resolver(launch, problem, sizes, operands, sms, slots).all(alpha, beta);
+  return Resolver(launch, problem, strides_of(problem), sizes, operands, sms, slots)
+      .all(alpha, beta);
+}
+
+Result<CudaCall> resolve(const Launch& launch, const Problem& problem, const CudaStrides& strides,
+                         const CudaOperands& operands, float alpha, float beta, int sms,
+                         std::int64_t slots) {
+  const GemmShape sizes{problem.m, problem.n, problem.k};
+  return Resolver(launch, problem, strides, sizes, operands, sms, slots).all(alpha, beta);
 }
 
 Result<std::int64_t> shared_bytes(const Launch& launch, const Problem& problem,
                                   const GemmShape& sizes, int sms) {
-  return Resolver(launch, problem, sizes, {}, sms, 1)
+  return Resolver(launch, problem, strides_of(problem), sizes, {}, sms, 1)
       .value("shared_bytes", launch.cuda.shared_bytes);
 }
 
 Result<std::int64_t> zeroed_bytes(const Launch& launch, const Problem& problem, int sms,
                                   std::int64_t slots) {
   const GemmShape sizes{problem.m, problem.n, problem.k};
-  return Resolver(launch, problem, sizes, {}, sms, slots).value("zeroed", launch.cuda.zeroed);
+  return Resolver(launch, problem, strides_of(problem), sizes, {}, sms, slots)
+      .value("zeroed", launch.cuda.zeroed);
 }
 
 std::int64_t slots_bound(const Launch& launch, const Problem& problem, const CudaFacts& device) {

@@ -20,8 +20,19 @@ struct GemmShape {
   friend bool operator==(const GemmShape&, const GemmShape&) = default;
 };
 
+// How far apart, in elements, rows and batch entries of A, B and C lie.
+struct CudaStrides {
+  std::int64_t lda = 0, ldb = 0, ldc = 0, sa = 0, sb = 0, sc = 0;
+  friend bool operator==(const CudaStrides&, const CudaStrides&) = default;
+};
+// The problem's row strides; batch entries one after another, each of rows * row stride elements.
+[[nodiscard]] CudaStrides strides_of(const Problem& problem);
+
 struct CudaOperands {
   cuda::Pointer a = 0, b = 0, c = 0, workspace = 0;
+  // Of served kernels: numbers of C's type, one for each column, or 0; a tw_activation.
+  cuda::Pointer bias = 0;
+  int activation = 0;
   friend bool operator==(const CudaOperands&, const CudaOperands&) = default;
 };
 
@@ -63,6 +74,10 @@ struct CudaCall {
 // the problem or the operands forbids the launch.
 [[nodiscard]] Result<CudaCall> resolve(const Launch& launch, const Problem& problem,
                                        const GemmShape& sizes, const CudaOperands& operands,
+                                       float alpha, float beta, int sms, std::int64_t slots);
+// The same with strides of the caller's, which may be 0 where no tensor map has to step by them.
+[[nodiscard]] Result<CudaCall> resolve(const Launch& launch, const Problem& problem,
+                                       const CudaStrides& strides, const CudaOperands& operands,
                                        float alpha, float beta, int sms, std::int64_t slots);
 
 // Dynamic shared bytes, which must be known before the slots are.

@@ -27,7 +27,7 @@ int cluster_size(const Launch& launch) {
 }
 
 // Everything that resolve() sees of a call, in words.
-using Key = std::array<std::uint64_t, 18>;
+using Key = std::array<std::uint64_t, 19>;
 Key key_of(const Problem& p, const GemmShape& s, const CudaOperands& o, float alpha, float beta) {
   const auto word = [](std::int64_t v) { return static_cast<std::uint64_t>(v); };
   const std::uint64_t form = static_cast<std::uint64_t>(p.in) * 100 +
@@ -50,7 +50,8 @@ Key key_of(const Problem& p, const GemmShape& s, const CudaOperands& o, float al
           o.workspace,
           std::bit_cast<std::uint32_t>(alpha),
           std::bit_cast<std::uint32_t>(beta),
-          0};
+          o.bias,
+          static_cast<std::uint64_t>(o.activation)};
 }
 
 }  // namespace
@@ -225,12 +226,7 @@ Result<std::shared_ptr<const ReadyCall>> CudaKernel::prepare(const Problem& prob
   auto ready = std::make_shared<ReadyCall>(std::move(*call));
   ready->maps_.resize(ready->call_.maps.size());
   for (std::size_t i = 0; i < ready->maps_.size(); ++i) {
-    const MapDescription& map = ready->call_.maps[i];
-    constexpr std::array<std::uint32_t, 3> kElementStrides = {1, 1, 1};
-    const cuda::Code code = s.driver->TensorMapEncodeTiled(
-        &ready->maps_[i], map.type, 3, std::bit_cast<void*>(map.address), map.dimensions.data(),
-        map.strides.data(), map.box.data(), kElementStrides.data(), 0, map.swizzle, map.promotion,
-        0);
+    const cuda::Code code = encode(*s.driver, ready->call_.maps[i], ready->maps_[i]);
     if (Status encoded = s.check(code, fmt::format("encoding map{}", i)); !encoded) {
       return tl::unexpected(encoded.error());
     }
@@ -246,7 +242,10 @@ Result<std::shared_ptr<const ReadyCall>> CudaKernel::prepare(const Problem& prob
 }
 
 Status CudaKernel::launch(const ReadyCall& ready, cuda::Stream stream) const {
-  const CudaCall& call = ready.call_;
+  return launch(ready.call_, ready.pointers_.data(), stream);
+}
+
+Status CudaKernel::launch(const CudaCall& call, void* const* arguments, cuda::Stream stream) const {
   if (call.empty) return {};
   cuda::LaunchAttribute attribute;
   attribute.id = cuda::kClusterDimension;
@@ -260,8 +259,8 @@ Status CudaKernel::launch(const ReadyCall& ready, cuda::Stream stream) const {
   config.stream = stream;
   config.attributes = &attribute;
   config.attribute_count = call.cluster == std::array<unsigned, 3>{1, 1, 1} ? 0U : 1U;
-  const cuda::Code code = state_->driver->LaunchKernelEx(
-      &config, state_->function, const_cast<void**>(ready.pointers_.data()), nullptr);
+  const cuda::Code code = state_->driver->LaunchKernelEx(&config, state_->function,
+                                                         const_cast<void**>(arguments), nullptr);
   if (code == cuda::kSuccess) return {};  // no text is made on the way that is timed
   return state_->check(code, fmt::format("launching {}x{}x{} CTAs of {} threads", call.grid[0],
                                          call.grid[1], call.grid[2], call.threads));
@@ -273,6 +272,15 @@ Status CudaKernel::launch(const Problem& problem, const GemmShape& sizes,
   const auto ready = prepare(problem, sizes, operands, alpha, beta);
   if (!ready) return tl::unexpected(ready.error());
   return launch(**ready, stream);
+}
+
+cuda::Code encode(const cuda::Driver& driver, const MapDescription& description,
+                  cuda::TensorMap& map) {
+  constexpr std::array<std::uint32_t, 3> kElementStrides = {1, 1, 1};
+  const MapDescription& d = description;
+  return driver.TensorMapEncodeTiled(&map, d.type, 3, std::bit_cast<void*>(d.address),
+                                     d.dimensions.data(), d.strides.data(), d.box.data(),
+                                     kElementStrides.data(), 0, d.swizzle, d.promotion, 0);
 }
 
 }  // namespace tilewright

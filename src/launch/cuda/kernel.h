@@ -59,6 +59,11 @@ class CudaKernel {
                                                                  float alpha, float beta);
   // Enqueues one launch; capturable, no allocation, no synchronisation.
   [[nodiscard]] Status launch(const ReadyCall& ready, cuda::Stream stream) const;
+  // The same for arguments that the caller owns: pointers to what each of call.arguments stands
+  // for. May run on several threads at once; the slots that `call` was resolved with must have been
+  // asked of this kernel.
+  [[nodiscard]] Status launch(const CudaCall& call, void* const* arguments,
+                              cuda::Stream stream) const;
   // Both in one.
   [[nodiscard]] Status launch(const Problem& problem, const GemmShape& sizes,
                               const CudaOperands& operands, float alpha, float beta,
@@ -69,5 +74,9 @@ class CudaKernel {
   explicit CudaKernel(std::unique_ptr<State> state);
   std::unique_ptr<State> state_;
 };
+
+// The driver's form of a map: no allocation, no device.
+[[nodiscard]] cuda::Code encode(const cuda::Driver& driver, const MapDescription& description,
+                                cuda::TensorMap& map);
 
 }  // namespace tilewright

@@ -21,7 +21,8 @@ constexpr std::size_t kMostMaps = 16;
 constexpr std::size_t kMostArguments = 64;
 constexpr std::array<std::string_view, 5> kMapFields = {"operand", "columns", "rows", "swizzle",
                                                         "l2_promotion"};
-constexpr std::array<std::string_view, 6> kWords = {"a", "b", "c", "workspace", "alpha", "beta"};
+constexpr std::array<std::string_view, 8> kWords = {"a",     "b",    "c",    "workspace",
+                                                    "alpha", "beta", "bias", "activation"};
 constexpr std::array<std::string_view, 2> kNumbers = {"i32:", "i64:"};
 
 tl::unexpected<Error> off(const Error& error, std::string_view name) {

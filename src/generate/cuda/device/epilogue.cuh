@@ -7,46 +7,57 @@
 // holds 8 (or 4) columns in a row instead, and stores fill whole sectors without shared memory.
 #pragma once
 
-#include "generate/cuda/device/ptx.cuh"
+#include "generate/cuda/device/activation.cuh"
 
 namespace tw {
 
 // Where and how results are written. kOut: element type. kScaled: D = alpha acc + beta C, else D =
-// acc. kVector: elements by which ldc and the base are divisible, at most 8.
-template <Type kOut, bool kScaled, int kVector>
+// acc; kServed: bias and activation are added to that (activation.cuh). kVector: elements by which
+// ldc and the base are divisible, at most 8.
+template <Type kOut, bool kScaled, int kVector, bool kServed = false>
 struct Output {
   void* c;
   i64 ldc;
   int m, n;
   float alpha, beta;
+  Served<kServed> served = {};
 };
 
-template <Type kOut, bool kScaled, int kVector>
-__device__ __forceinline__ float read_c(const Output<kOut, kScaled, kVector>& out, i64 at) {
-  if constexpr (kOut == Type::f32) return static_cast<const float*>(out.c)[at];
-  return widen<kOut>(static_cast<const u16*>(out.c)[at]);
+template <Type kOut>
+__device__ __forceinline__ float read_number(const void* base, i64 at) {
+  if constexpr (kOut == Type::f32) return static_cast<const float*>(base)[at];
+  return widen<kOut>(static_cast<const u16*>(base)[at]);
 }
 
 // One number. beta = 0 never reads C (BLAS).
-template <Type kOut, bool kScaled, int kVector>
-__device__ __forceinline__ float scaled(const Output<kOut, kScaled, kVector>& out, float value,
-                                        i64 at) {
+template <Type kOut, bool kScaled, int kVector, bool kServed>
+__device__ __forceinline__ float scaled(const Output<kOut, kScaled, kVector, kServed>& out,
+                                        float value, i64 at) {
   if constexpr (!kScaled) return value;
   float result = out.alpha * value;
-  if (out.beta != 0.0F) result += out.beta * read_c(out, at);
+  if (out.beta != 0.0F) result += out.beta * read_number<kOut>(out.c, at);
   return result;
 }
 
 // kCount neighbouring numbers of one row; those past column n are not written.
-template <int kCount, Type kOut, bool kScaled, int kVector>
-__device__ __forceinline__ void store_run(const Output<kOut, kScaled, kVector>& out, int row,
-                                          int column, const float (&values)[kCount]) {
+template <int kCount, Type kOut, bool kScaled, int kVector, bool kServed>
+__device__ __forceinline__ void store_run(const Output<kOut, kScaled, kVector, kServed>& out,
+                                          int row, int column, const float (&values)[kCount]) {
   if (row >= out.m || column >= out.n) return;
   const i64 at = static_cast<i64>(row) * out.ldc + column;
   float v[kCount];
   const int count = min(kCount, out.n - column);
 #pragma unroll
   for (int i = 0; i < kCount; ++i) v[i] = i < count ? scaled(out, values[i], at + i) : 0.0F;
+  if constexpr (kServed) {
+    if (out.served.bias != nullptr) {
+#pragma unroll
+      for (int i = 0; i < kCount; ++i) {
+        if (i < count) v[i] += read_number<kOut>(out.served.bias, column + i);
+      }
+    }
+    activate(v, out.served.activation);
+  }
   // The widest store that the alignment of rows allows.
   constexpr int kRun = min_of(min_of(kCount, kVector), 16 / bytes_of(kOut));
   if constexpr (kOut == Type::f32) {

@@ -32,6 +32,18 @@ __device__ __forceinline__ float widen(u16 bits) {
   }
 }
 
+// 1 / x and 2 to the x, to about 2^-22 relatively (PTX ISA 9.7.3.13 and 9.7.3.20).
+__device__ __forceinline__ float reciprocal(float x) {
+  float out;
+  asm("rcp.approx.f32 %0, %1;" : "=f"(out) : "f"(x));
+  return out;
+}
+__device__ __forceinline__ float power_of_two(float x) {
+  float out;
+  asm("ex2.approx.f32 %0, %1;" : "=f"(out) : "f"(x));
+  return out;
+}
+
 // The 32-bit address of shared memory, as every instruction here takes it.
 __device__ __forceinline__ u32 shared_address(const void* pointer) {
   return static_cast<u32>(__cvta_generic_to_shared(pointer));

@@ -21,7 +21,7 @@ namespace tw {
 
 struct Sm80DirectConfig {
   Type in = Type::f16, out = Type::f16;
-  bool f16_sums = false, scaled = false;
+  bool f16_sums = false, scaled = false, served = false;
   bool a_along_k = true, b_along_k = false;
   int tile_m = 16, tile_n = 16;  // of a CTA; warps share only K
   int warps_k = 4;
@@ -158,7 +158,7 @@ struct Sm80Direct {
 
   __device__ __forceinline__ static void run(const u16* a, const u16* b, void* c,
                                              Workspace workspace, const Sizes& given, float alpha,
-                                             float beta) {
+                                             float beta, Served<C.served> served = {}) {
     unsigned char* const shared = dynamic_shared();
     Sizes s = given;
     if constexpr (C.static_m > 0) {
@@ -220,9 +220,9 @@ struct Sm80Direct {
         }
       }
     }
-    using Out = Output<C.out, C.scaled, C.vector_c>;
+    using Out = Output<C.out, C.scaled, C.vector_c, C.served>;
     unsigned char* entry_c = static_cast<unsigned char*>(c) + entry * s.sc * bytes_of(C.out);
-    const Out out{entry_c, s.ldc, s.m, s.n, alpha, beta};
+    const Out out{entry_c, s.ldc, s.m, s.n, alpha, beta, served};
     // A unit is a row of fragments: 2 kColumns neighbouring results in each of two rows.
     const auto store = [&](int unit, const float(&pieces)[kColumns][4]) {
       const int g = lane_id() / 4, t = lane_id() % 4;

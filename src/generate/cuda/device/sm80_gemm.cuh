@@ -20,6 +20,7 @@ struct Sm80Config {
   Type in = Type::f16, out = Type::f16;
   bool f16_sums = false;   // acc=f16
   bool scaled = false;     // D = alpha acc + beta C
+  bool served = false;     // besides, a bias and an activation (activation.cuh)
   bool a_along_k = true;   // A stored row by row
   bool b_along_k = false;  // B stored column by column
   int tile_m = 64, tile_n = 64, tile_k = 32, stages = 3;
@@ -102,7 +103,7 @@ struct Sm80Gemm {
   // One call works on one tile and one slice of K.
   __device__ __forceinline__ static void run(const u16* a, const u16* b, void* c,
                                              Workspace workspace, const Sizes& given, float alpha,
-                                             float beta) {
+                                             float beta, Served<C.served> served = {}) {
     unsigned char* const shared = dynamic_shared();
     Sizes s = given;
     if constexpr (C.static_m > 0) {
@@ -202,9 +203,9 @@ struct Sm80Gemm {
     }
     if constexpr (C.warps_k > 1) add_groups(sums, reinterpret_cast<float4*>(shared), group);
 
-    using Out = Output<C.out, C.scaled, C.vector_c>;
+    using Out = Output<C.out, C.scaled, C.vector_c, C.served>;
     unsigned char* entry_c = static_cast<unsigned char*>(c) + entry * s.sc * bytes_of(C.out);
-    const Out out{entry_c, s.ldc, s.m, s.n, alpha, beta};
+    const Out out{entry_c, s.ldc, s.m, s.n, alpha, beta, served};
     const int holder = static_cast<int>(threadIdx.x);
     const bool holds = holder < kHolders;
     const auto store = [&](int unit, const float(&pieces)[kWide][4]) {

@@ -12,7 +12,8 @@
 
 namespace tw {
 
-template <Epilogue kEpilogue, Type kOut, bool kScaled, int kVector, int kBlocks, int kColumns>
+template <Epilogue kEpilogue, Type kOut, bool kScaled, int kVector, int kBlocks, int kColumns,
+          bool kServed = false>
 struct TileStores {
   enum : int {
     kTma = kEpilogue == Epilogue::tma,
@@ -25,7 +26,7 @@ struct TileStores {
     kChunks = kBlocks * kColumns / 8,
   };
   static_assert(!kTma || (kColumns % 8 == 0 && !kScaled && kOut != Type::f32));
-  using Out = Output<kOut, kScaled, kVector>;
+  using Out = Output<kOut, kScaled, kVector, kServed>;
   using Sums = float[kBlocks][kColumns][4];
 
   // kWide pieces, from piece unit * kWide on.

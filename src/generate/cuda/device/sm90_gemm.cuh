@@ -27,7 +27,7 @@ enum class Schedule { single, cooperative, pingpong };
 // Everything that a program decides (program/family_sm90.cc), and what the problem fixes.
 struct Sm90Config {
   Type in = Type::f16, out = Type::f16;
-  bool f16_sums = false, scaled = false;
+  bool f16_sums = false, scaled = false, served = false;
   bool a_along_k = true, b_along_k = false;
   int tile_m = 128, tile_n = 128, tile_k = 64, stages = 4;
   Schedule schedule = Schedule::cooperative;
@@ -44,6 +44,7 @@ struct Sm90Config {
   int static_m = 0, static_n = 0, static_k = 0;
 };
 
+template <bool kServed>
 struct Sm90Arguments {
   const TensorMap& map_a;
   const TensorMap& map_b;
@@ -53,6 +54,7 @@ struct Sm90Arguments {
   Sizes sizes;
   int batch;
   float alpha, beta;
+  Served<kServed> served = {};
 };
 
 // Wgmma: the instruction for tile_n columns: Wgmma::issue(sums, a, b, accumulate).
@@ -81,7 +83,8 @@ struct Sm90Gemm {
   using A = BoxedOperand<C.tile_m, C.tile_k, C.a_along_k, C.cluster_n>;
   using B = BoxedOperand<C.tile_n, C.tile_k, C.b_along_k, C.cluster_m>;
   enum : int { kStageBytes = A::kBytes + B::kBytes, kRingBytes = C.stages * kStageBytes };
-  using Stores = TileStores<C.epilogue, C.out, C.scaled, C.vector_c, kBlocks, kColumns>;
+  using Arguments = Sm90Arguments<C.served>;
+  using Stores = TileStores<C.epilogue, C.out, C.scaled, C.vector_c, kBlocks, kColumns, C.served>;
   using Sums = float[kBlocks][kColumns][4];
   static_assert(kBlocks >= 1 && C.tile_m % 64 == 0 && C.tile_k % 64 == 0);
   static_assert(kClusterSplit == 1 || kMulticast == 1);
@@ -137,7 +140,7 @@ struct Sm90Gemm {
   }
 
   // Fills stage `i % stages` with tile `k` of K.
-  __device__ __forceinline__ static void feed(const Sm90Arguments& arg, const Shared& shared,
+  __device__ __forceinline__ static void feed(const Arguments& arg, const Shared& shared,
                                               const Plan& p, const Work& w, int i, int k) {
     const int stage = i % C.stages;
     const u32 full = shared.full + 8 * stage;
@@ -211,7 +214,7 @@ struct Sm90Gemm {
 
   // multiply() as the schedule has it.
   template <class Accumulators>
-  __device__ __forceinline__ static void accumulate(Accumulators& sums, const Sm90Arguments& arg,
+  __device__ __forceinline__ static void accumulate(Accumulators& sums, const Arguments& arg,
                                                     const Shared& shared, const Plan& p,
                                                     const Work& w, int group, int i) {
     if constexpr (kPingpong) {
@@ -234,7 +237,7 @@ struct Sm90Gemm {
     }
   }
 
-  __device__ __forceinline__ static void consume(const Sm90Arguments& arg, const Shared& shared,
+  __device__ __forceinline__ static void consume(const Arguments& arg, const Shared& shared,
                                                  const Plan& p, const Work& w, int group, int i) {
     const int first_block = kPingpong ? 0 : group * kBlocks;
     Sums sums;
@@ -267,12 +270,13 @@ struct Sm90Gemm {
     }
     finish(arg, shared, w, group, first_block, sums);
   }
-  __device__ __forceinline__ static void finish(const Sm90Arguments& arg, const Shared& shared,
+  __device__ __forceinline__ static void finish(const Arguments& arg, const Shared& shared,
                                                 const Work& w, int group, int first_block,
                                                 Sums& sums) {
     unsigned char* c =
         static_cast<unsigned char*>(arg.c) + w.entry * arg.sizes.sc * bytes_of(C.out);
-    const typename Stores::Out out{c, arg.sizes.ldc, arg.sizes.m, arg.sizes.n, arg.alpha, arg.beta};
+    const typename Stores::Out out{c,         arg.sizes.ldc, arg.sizes.m, arg.sizes.n,
+                                   arg.alpha, arg.beta,      arg.served};
     const int row0 = w.row0 + 64 * first_block;
     if constexpr (C.split == 1) {
       Stores::all(out, arg.map_c, shared.stores + group * Stores::kBytes, row0, w.column0, w.entry,
@@ -300,9 +304,9 @@ struct Sm90Gemm {
     }
   }
 
-  __device__ __forceinline__ static void run(const Sm90Arguments& given) {
+  __device__ __forceinline__ static void run(const Arguments& given) {
     unsigned char* const raw = dynamic_shared();
-    Sm90Arguments arg = given;
+    Arguments arg = given;
     if constexpr (C.static_m > 0) {
       arg.sizes.m = C.static_m;
       arg.sizes.n = C.static_n;
@@ -345,6 +349,7 @@ struct Sm90Gemm {
 
     if (!kSpecialised) {
       if (p.first < p.total) consume(arg, shared, p, work(p, p.first), 0, 0);
+      Stores::drain();
       return;
     }
     if (warp >= 4 * C.consumers) {
