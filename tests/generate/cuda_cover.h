@@ -152,8 +152,9 @@ inline std::vector<std::string> uncovered(const std::vector<Candidate>& candidat
 
 // `count` greedy walks over all grounds in turn, then random ones for the values that these missed,
 // because the decisions before them had to be just so.
-inline std::vector<Candidate> covering_candidates(std::size_t count, std::uint64_t seed) {
-  const std::vector<CoverGround> grounds = cover_grounds();
+inline std::vector<Candidate> covering_candidates(
+    std::size_t count, std::uint64_t seed,
+    const std::vector<CoverGround>& grounds = cover_grounds()) {
   std::vector<Space> spaces;
   for (const CoverGround& ground : grounds) {
     spaces.emplace_back(*ground.family, ground.problem, ground.device);

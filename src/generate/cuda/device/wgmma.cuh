@@ -36,14 +36,4 @@ __device__ __forceinline__ void keep(u32& x) {
   asm volatile("" : "+r"(x)::"memory");
 }
 
-// A matrix descriptor (PTX ISA 9.7.15.5.1.2.2): where an operand begins in shared memory, the two
-// strides of its 8-row core blocks, and its swizzle (bytes: 128, 64, 32, 0).
-__device__ __forceinline__ u64 descriptor(u32 address, int leading_bytes, int stride_bytes,
-                                          int swizzle) {
-  const u64 code = swizzle == 128 ? 1 : swizzle == 64 ? 2 : swizzle == 32 ? 3 : 0;
-  return static_cast<u64>((address & 0x3ffffU) >> 4U) |
-         static_cast<u64>(leading_bytes >> 4) << 16U | static_cast<u64>(stride_bytes >> 4) << 32U |
-         code << 62U;
-}
-
 }  // namespace tw

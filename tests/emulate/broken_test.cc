@@ -1,0 +1,162 @@
+// SPDX-License-Identifier: Apache-2.0
+// The emulator finds what it is for: device headers with one fault each, of the kind that a GPU
+// shows only now and then, are all caught; the same programs without the fault are right.
+#include "emulate/emulate.h"
+
+#include "base/scratch_folder.h"
+#include "device/invented_gpu.h"
+#include "program/program.h"
+
+#include <gtest/gtest.h>
+
+#include <cstdio>
+#include <cstdlib>
+
+namespace tilewright {
+namespace {
+
+constexpr int kSeeds = 10;
+
+struct Subject {
+  const char* program;
+  const char* problem;
+};
+constexpr Subject kTiled = {
+    "sm80 form=tile tile_m=64 tile_n=32 tile_k=32 warps_m=2 warps_n=1 warps_k=1 stages=3 "
+    "fragments=single copies=together split_k=1 epilogue=direct raster=m group=1 sizes=runtime",
+    "72x40x264 f16 acc=f32 nn"};
+constexpr Subject kSplit = {
+    "sm80 form=tile tile_m=64 tile_n=32 tile_k=32 warps_m=2 warps_n=1 warps_k=1 stages=3 "
+    "fragments=single copies=together split_k=4 reduce=workspace epilogue=direct raster=m group=1 "
+    "sizes=runtime",
+    "72x40x264 f16 acc=f32 nn"};
+constexpr Subject kAlongK = {
+    "sm90 schedule=cooperative consumers=2 tile_m=128 tile_n=64 tile_k=64 stages=2 split_k=1 "
+    "cluster=1x1 grid=persistent in_flight=1 epilogue=tma raster=m group=1 sizes=runtime",
+    "264x136x264 f16 acc=f32 nt"};
+constexpr Subject kTwoChunks = {
+    "sm90 schedule=cooperative consumers=2 tile_m=128 tile_n=128 tile_k=64 stages=2 split_k=1 "
+    "cluster=1x1 grid=persistent in_flight=0 epilogue=tma raster=m group=1 sizes=runtime",
+    "264x264x136 f16 acc=f32 tn"};
+constexpr Subject kAcross = {
+    "sm90 schedule=single tile_m=64 tile_n=48 tile_k=64 stages=2 split_k=1 in_flight=1 "
+    "epilogue=direct raster=m group=1 sizes=runtime",
+    "72x104x264 bf16 acc=f32 tn"};
+constexpr Subject kMulticast = {
+    "sm90 schedule=cooperative consumers=1 tile_m=64 tile_n=64 tile_k=64 stages=2 split_k=1 "
+    "cluster=2x1 grid=tiles in_flight=1 epilogue=direct raster=m group=1 sizes=runtime",
+    "200x136x264 f16 acc=f32 nt"};
+constexpr Subject kDonating = {
+    "sm90 schedule=cooperative consumers=2 tile_m=128 tile_n=224 tile_k=64 stages=2 split_k=1 "
+    "cluster=1x1 grid=tiles in_flight=1 epilogue=exchange raster=m group=1 sizes=runtime",
+    "136x232x136 f16 acc=f32 nt"};
+constexpr Subject kCluster = {
+    "sm90 schedule=single tile_m=64 tile_n=64 tile_k=64 stages=2 split_k=4 reduce=cluster "
+    "in_flight=1 epilogue=direct raster=m group=1 sizes=runtime",
+    "72x72x520 f16 acc=f32 nt"};
+
+struct Fault {
+  const char* name;
+  Subject subject;
+  const char *header, *from, *to;
+};
+constexpr Fault kFaults[] = {
+    {"CopyNotAwaited", kTiled, "sm80_gemm.cuh", "wait_copies<C.stages - 2>();", ""},
+    {"StageFilledWhileRead", kTiled, "sm80_gemm.cuh", "const int ahead = i + C.stages - 1;",
+     "const int ahead = i + C.stages;"},
+    {"CopiesSeenWithoutBarrier", kTiled, "sm80_gemm.cuh",
+     "wait_copies<C.stages - 2>();\n      __syncthreads();", "wait_copies<C.stages - 2>();"},
+    {"SumsReadBeforeTheyAreThere", kSplit, "split_k.cuh",
+     "__threadfence();\n  barrier();\n  if (thread == 0) {", "if (thread == 0) {"},
+    {"CounterNotSetBack", kSplit, "split_k.cuh", "if (before == kSplit - 1) *counter = 0;", ""},
+    {"SlicesOfNextTile", kSplit, "split_k.cuh", "partial + s * per_slice", "partial + per_slice"},
+    {"StageReleasedWhileRead", kAlongK, "sm90_gemm.cuh", "wgmma_wait<1>();", ""},
+    {"FullNotAwaited", kAlongK, "sm90_gemm.cuh",
+     "wait(shared.full + 8 * stage, static_cast<u32>(i / C.stages & 1));", ""},
+    {"EmptyNotAwaited", kAlongK, "sm90_gemm.cuh", "            wait_empty(shared, i);\n", ""},
+    {"StageOfWrongPhase", kAlongK, "sm90_gemm.cuh", "i / C.stages & 1) ^ 1U", "i / C.stages & 1)"},
+    {"FewerBytesExpected", kAlongK, "sm90_gemm.cuh", "arrive_expecting(full, kStageBytes);",
+     "arrive_expecting(full, kStageBytes - 128);"},
+    {"BarriersNotFenced", kAlongK, "sm90_gemm.cuh", "      fence_barrier_init();\n", ""},
+    {"StoreBufferFilledAgain", kTwoChunks, "sm90_epilogue.cuh",
+     "if (issues) wait_stores_read<1>();", ""},
+    {"NoProxyFence", kAlongK, "sm90_epilogue.cuh", "          fence_async_proxy();\n", ""},
+    {"LeavesBeforeStored", kAlongK, "sm90_epilogue.cuh", "wait_stores();", ";"},
+    {"WrongStrideAlongK", kAlongK, "sm90_operand.cuh", "descriptor(address, 16, 1024, 128)",
+     "descriptor(address, 16, 512, 128)"},
+    {"WrongAdvance", kAlongK, "sm90_operand.cuh", "step % 4 * 32", "step % 4 * 64"},
+    {"WrongSwizzle", kAlongK, "sm90_operand.cuh", "descriptor(address, 16, 1024, 128)",
+     "descriptor(address, 16, 1024, 64)"},
+    {"WrongStrideAcross", kAcross, "sm90_operand.cuh", "8 * kSwizzle, kSwizzle)",
+     "16 * kSwizzle, kSwizzle)"},
+    {"WrongLeadingStride", kAcross, "sm90_operand.cuh", "descriptor(address, kBoxBytes,",
+     "descriptor(address, 2 * kBoxBytes,"},
+    {"NotTransposed", kAcross, "", "p, 1, 1, 1, 1;", "p, 1, 1, 0, 1;"},
+    {"SumsReadUnderWay", kAcross, "sm90_gemm.cuh", "    wgmma_wait<0>();\n    if (C.in_flight > 0)",
+     "    if (C.in_flight > 0)"},
+    {"WgmmaNotFenced", kAcross, "sm90_gemm.cuh", "      wgmma_fence();\n", ""},
+    {"TooFewReleases", kMulticast, "sm90_gemm.cuh", "(C.cluster_m + C.cluster_n - 1)",
+     "(C.cluster_m + C.cluster_n - 2)"},
+    {"MulticastToOne", kMulticast, "sm90_gemm.cuh", "((1 << C.cluster_m) - 1)", "1"},
+    {"PeersReleaseOnlyTheirOwn", kMulticast, "sm90_gemm.cuh",
+     "if constexpr (kMulticast == 1) {\n      if (lane == 0)",
+     "if constexpr (true) {\n      if (lane == 0)"},
+    {"LeavesWhileAPeerSends", kMulticast, "sm90_gemm.cuh",
+     "if constexpr (kMulticast > 1) cluster_sync();  // a peer", "// a peer"},
+    {"MoreRegistersThanGiven", kDonating, "sm90_gemm.cuh", "160 : 240>", "168 : 248>"},
+    {"LeavesWhileAPeerReads", kCluster, "split_k.cuh", "cluster_sync();  // nobody", "// nobody"},
+    {"BufferWhileRingIsRead", kCluster, "sm90_gemm.cuh",
+     "        named_barrier(1, kHolders);\n        reduce_in", "        reduce_in"},
+    {"OneSliceTwice", kCluster, "sm90_gemm.cuh", "? rank\n", "? rank / 2 * 2\n"},
+};
+
+Result<Emulated> made(const Subject& subject, const ScratchFolder& folder,
+                      const std::vector<Mutation>& mutations) {
+  Device device = invented_h200();
+  device.cuda.multiprocessors = 4;
+  auto source = generate(parse_program(subject.program).value(),
+                         parse_problem(subject.problem).value(), device);
+  if (!source) return tl::unexpected(source.error());
+  return Emulated::compile(*source, folder.path(), mutations);
+}
+
+EmulatedCall call_of(const Subject& subject, int seed) {
+  EmulatedCall call;
+  call.problem = parse_problem(subject.problem).value();
+  call.sizes = {call.problem.m, call.problem.n, call.problem.k};
+  call.seed = static_cast<std::uint64_t>(seed);
+  return call;
+}
+
+TEST(Emulated, SubjectsAreRightAsTheyAre) {
+  for (const Subject& subject :
+       {kTiled, kSplit, kAlongK, kTwoChunks, kAcross, kMulticast, kDonating, kCluster}) {
+    const ScratchFolder folder;
+    const auto kernel = made(subject, folder, {});
+    ASSERT_TRUE(kernel) << kernel.error().message;
+    for (int seed = 0; seed < kSeeds; ++seed) {
+      EXPECT_EQ(kernel->run(call_of(subject, seed)), "") << subject.program;
+    }
+  }
+}
+
+class Broken : public testing::TestWithParam<Fault> {};
+TEST_P(Broken, IsCaught) {
+  const Fault& fault = GetParam();
+  const ScratchFolder folder;
+  const auto kernel = made(fault.subject, folder, {{fault.header, fault.from, fault.to}});
+  ASSERT_TRUE(kernel) << kernel.error().message;
+  std::string found;
+  for (int seed = 0; seed < kSeeds && found.empty(); ++seed) {
+    found = kernel->run(call_of(fault.subject, seed));
+    if (!found.empty()) RecordProperty("seed", seed);
+  }
+  EXPECT_NE(found, "");
+  RecordProperty("found", found);
+  if (std::getenv("TILEWRIGHT_EMULATE") != nullptr) std::printf("%s\n", found.c_str());
+}
+INSTANTIATE_TEST_SUITE_P(Headers, Broken, testing::ValuesIn(kFaults),
+                         [](const auto& at) { return std::string(at.param.name); });
+
+}  // namespace
+}  // namespace tilewright

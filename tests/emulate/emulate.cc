@@ -1,0 +1,364 @@
+// SPDX-License-Identifier: Apache-2.0
+// Compiles and runs an emulated kernel. See emulate.h.
+#include "emulate/emulate.h"
+
+#include "base/element.h"
+#include "base/file.h"
+#include "base/rng.h"
+#include "base/subprocess.h"
+#include "emulate/machine.h"
+
+#include <dlfcn.h>
+#include <fmt/format.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <bit>
+#include <csignal>
+#include <cstring>
+
+namespace tilewright {
+namespace {
+
+constexpr std::size_t kGuard = 4096;
+constexpr int kWrong = 87;           // exit code of a run with wrong results
+constexpr unsigned kRunLimit = 120;  // seconds
+
+constexpr std::string_view kEnd = R"(
+using EmulatedEntry = decltype(emulated_kernel(tw_kernel));
+extern "C" void emulated_call(void** arguments) { EmulatedEntry::call(tw_kernel, arguments); }
+extern "C" int emulated_size(int argument) { return EmulatedEntry::size(argument); }
+extern "C" int emulated_threads() { return Kernel::kThreads; }
+)";
+
+// Host memory between guards, all of it NaN.
+class Guarded {
+ public:
+  explicit Guarded(std::int64_t bytes)
+      : bytes_(static_cast<std::size_t>(bytes)), lines_((bytes_ + 255) / 256 + 2 * kGuard / 256) {
+    std::memset(lines_.data(), emu::kPoison, lines_.size() * 256);
+  }
+  [[nodiscard]] std::byte* data() { return lines_.front().bytes + kGuard; }
+  [[nodiscard]] std::int64_t bytes() const { return static_cast<std::int64_t>(bytes_); }
+  [[nodiscard]] bool guards_hold() const {
+    const std::byte* all = lines_.front().bytes;
+    for (std::size_t i = 0; i < lines_.size() * 256; ++i) {
+      if ((i < kGuard || i >= kGuard + bytes_) && all[i] != std::byte{emu::kPoison}) return false;
+    }
+    return true;
+  }
+
+ private:
+  struct alignas(256) Line {
+    std::byte bytes[256];
+  };
+  std::size_t bytes_;
+  std::vector<Line> lines_;
+};
+
+struct Operands {
+  Guarded a, b, c;
+  std::vector<std::byte> wanted;  // C after
+};
+
+// Integers from -2 to 2; small sums are exact in f16 too.
+void draw(Guarded& into, ElementType type, std::int64_t rows, std::int64_t columns,
+          std::int64_t stride, std::int64_t batch, Rng& rng) {
+  for (std::int64_t row = 0; row < rows * batch; ++row) {
+    for (std::int64_t column = 0; column < columns; ++column) {
+      store(type, into.data(), row * stride + column, static_cast<double>(rng.below(5)) - 2.0);
+    }
+  }
+}
+
+Operands operands_of(const EmulatedCall& call) {
+  const Problem& p = call.problem;
+  const auto bytes = [&](ElementType type, std::int64_t rows, std::int64_t stride) {
+    return static_cast<std::int64_t>(size_of(type)) * rows * stride * p.batch;
+  };
+  Operands out{Guarded(bytes(p.in, p.a_rows(), p.a_stride())),
+               Guarded(bytes(p.in, p.b_rows(), p.b_stride())),
+               Guarded(bytes(p.out, p.m, p.c_stride())),
+               {}};
+  Rng rng(call.seed, 7);
+  const auto [m, n, k] = call.sizes;
+  // Only what this call covers: the rest of storage stays NaN.
+  for (std::int64_t entry = 0; entry < p.batch; ++entry) {
+    const auto fill = [&](Guarded& into, std::int64_t rows, std::int64_t columns,
+                          std::int64_t stride, std::int64_t storage_rows) {
+      for (std::int64_t r = 0; r < rows; ++r) {
+        for (std::int64_t c = 0; c < columns; ++c) {
+          store(p.in, into.data(), (entry * storage_rows + r) * stride + c,
+                static_cast<double>(rng.below(5)) - 2.0);
+        }
+      }
+    };
+    p.a_transposed ? fill(out.a, k, m, p.a_stride(), p.a_rows())
+                   : fill(out.a, m, k, p.a_stride(), p.a_rows());
+    p.b_transposed ? fill(out.b, n, k, p.b_stride(), p.b_rows())
+                   : fill(out.b, k, n, p.b_stride(), p.b_rows());
+  }
+  if (call.beta != 0) draw(out.c, p.out, p.m, n, p.c_stride(), p.batch, rng);
+  Guarded wanted = out.c;
+  std::vector<float> a(static_cast<std::size_t>(k)), row(static_cast<std::size_t>(n));
+  std::vector<float> b(static_cast<std::size_t>(k * n));
+  for (std::int64_t entry = 0; entry < p.batch; ++entry) {
+    const std::int64_t a0 = entry * p.a_rows() * p.a_stride();
+    const std::int64_t b0 = entry * p.b_rows() * p.b_stride();
+    const std::int64_t c0 = entry * p.m * p.c_stride();
+    for (std::int64_t i = 0; i < k; ++i) {
+      for (std::int64_t j = 0; j < n; ++j) {
+        const std::int64_t at = b0 + (p.b_transposed ? j * p.b_stride() + i : i * p.b_stride() + j);
+        b[static_cast<std::size_t>(i * n + j)] = static_cast<float>(load(p.in, out.b.data(), at));
+      }
+    }
+    for (std::int64_t i = 0; i < m; ++i) {
+      std::ranges::fill(row, 0.0F);
+      for (std::int64_t l = 0; l < k; ++l) {
+        const std::int64_t at = a0 + (p.a_transposed ? l * p.a_stride() + i : i * p.a_stride() + l);
+        const auto x = static_cast<float>(load(p.in, out.a.data(), at));
+        const float* y = b.data() + l * n;
+        for (std::int64_t j = 0; j < n; ++j) row[static_cast<std::size_t>(j)] += x * y[j];
+      }
+      for (std::int64_t j = 0; j < n; ++j) {
+        const std::int64_t at = c0 + i * p.c_stride() + j;
+        double value = static_cast<double>(call.alpha) * row[static_cast<std::size_t>(j)];
+        if (call.beta != 0) value += static_cast<double>(call.beta) * load(p.out, out.c.data(), at);
+        store(p.out, wanted.data(), at, value);
+      }
+    }
+  }
+  out.wanted.assign(wanted.data(), wanted.data() + wanted.bytes());
+  return out;
+}
+
+emu::Map map_of(const MapDescription& d) {
+  emu::Map map;
+  map.base = reinterpret_cast<std::byte*>(d.address);
+  std::ranges::copy(d.dimensions, map.dimensions);
+  std::ranges::copy(d.strides, map.strides);
+  std::ranges::copy(d.box, map.box);
+  map.swizzle = d.swizzle == cuda::kSwizzle128  ? 128
+                : d.swizzle == cuda::kSwizzle64 ? 64
+                : d.swizzle == cuda::kSwizzle32 ? 32
+                                                : 0;
+  map.size = d.type == cuda::kTensorF32 ? 4 : 2;
+  return map;
+}
+
+// Arguments as the driver would find them.
+struct Arguments {
+  struct alignas(64) Value {
+    std::byte bytes[128] = {};
+  };
+  std::vector<Value> values;
+  std::vector<void*> pointers;
+
+  explicit Arguments(const CudaCall& call) : values(call.arguments.size()) {
+    for (std::size_t i = 0; i < values.size(); ++i) {
+      const CudaArgument& argument = call.arguments[i];
+      if (argument.map >= 0) {
+        const emu::Map map = map_of(call.maps[static_cast<std::size_t>(argument.map)]);
+        std::memcpy(values[i].bytes, &map, sizeof(map));
+      } else {
+        std::memcpy(values[i].bytes, &argument.value, argument.bytes);
+      }
+      pointers.push_back(values[i].bytes);
+    }
+  }
+};
+
+std::string compare(const Problem& p, const std::vector<std::byte>& wanted, const std::byte* got) {
+  const std::int64_t total = static_cast<std::int64_t>(wanted.size() / size_of(p.out));
+  std::int64_t wrong = 0;
+  std::string first;
+  for (std::int64_t i = 0; i < total; ++i) {
+    const double want = load(p.out, wanted.data(), i), have = load(p.out, got, i);
+    if (want == have ||
+        std::memcmp(wanted.data() + i * static_cast<std::int64_t>(size_of(p.out)),
+                    got + i * static_cast<std::int64_t>(size_of(p.out)), size_of(p.out)) == 0) {
+      continue;
+    }
+    if (++wrong > 1) continue;
+    const std::int64_t row = i / p.c_stride();
+    first = fmt::format("entry {} row {} column {}: {}, not {}", row / p.m, row % p.m,
+                        i % p.c_stride(), have, want);
+  }
+  if (wrong == 0) return "";
+  return fmt::format("{} of {} results are wrong; first {}", wrong, total, first);
+}
+
+// Everything of a run, in its own process; what is wrong goes to stderr.
+std::string run_here(const std::filesystem::path& object, const Launch& launch,
+                     const EmulatedCall& call) {
+  void* library = ::dlopen(object.c_str(), RTLD_NOW | RTLD_LOCAL);
+  if (library == nullptr) return fmt::format("not loaded: {}", ::dlerror());
+  const auto entry = reinterpret_cast<void (*)(void**)>(::dlsym(library, "emulated_call"));
+  const auto size = reinterpret_cast<int (*)(int)>(::dlsym(library, "emulated_size"));
+  const auto threads = reinterpret_cast<int (*)()>(::dlsym(library, "emulated_threads"));
+
+  Operands operands = operands_of(call);
+  const auto address = [](Guarded& memory) {
+    return reinterpret_cast<cuda::Pointer>(memory.data());
+  };
+  CudaOperands pointers{address(operands.a), address(operands.b), address(operands.c), 0x1000};
+  const int width = launch.cuda.cluster[0] * launch.cuda.cluster[1] * launch.cuda.cluster[2];
+  const std::int64_t slots = std::max(call.sms / width, 1) * width;
+  const auto resolved = [&] {
+    return resolve(launch, call.problem, call.sizes, pointers, call.alpha, call.beta, call.sms,
+                   slots);
+  };
+  auto asked = resolved();
+  if (!asked) return asked.error().message;
+  Guarded workspace(asked->workspace_bytes);
+  std::memset(workspace.data(), 0, static_cast<std::size_t>(asked->zeroed_bytes));
+  pointers.workspace = address(workspace);
+  asked = resolved();
+  if (!asked) return asked.error().message;
+  if (asked->empty) return "";
+  for (std::size_t i = 0; i <= asked->arguments.size(); ++i) {
+    const int bytes = i < asked->arguments.size() ? static_cast<int>(asked->arguments[i].bytes) : 0;
+    if (size(static_cast<int>(i)) != bytes) {
+      return fmt::format("argument {} has {} bytes, the kernel's has {}", i, bytes,
+                         size(static_cast<int>(i)));
+    }
+  }
+  if (threads() != static_cast<int>(asked->threads)) {
+    return fmt::format("{} threads are launched, the kernel has {}", asked->threads, threads());
+  }
+  Arguments arguments(*asked);
+  const Guarded a = operands.a, b = operands.b;
+  emu::Grid grid;
+  grid.ctas = {asked->grid[0], asked->grid[1], asked->grid[2]};
+  grid.cluster = {asked->cluster[0], asked->cluster[1], asked->cluster[2]};
+  grid.threads = static_cast<int>(asked->threads);
+  grid.shared_bytes = static_cast<int>(asked->shared_bytes);
+  grid.regions = {{"A", operands.a.data(), operands.a.bytes(), false},
+                  {"B", operands.b.data(), operands.b.bytes(), false},
+                  {"C", operands.c.data(), operands.c.bytes(), true},
+                  {"the workspace", workspace.data(), workspace.bytes(), true}};
+  grid.entry = entry;
+  grid.arguments = arguments.pointers.data();
+  grid.seed = call.seed;
+  emu::run(grid);
+
+  for (const auto& [name, before, after] :
+       {std::tuple{"A", &a, &operands.a}, std::tuple{"B", &b, &operands.b}}) {
+    if (std::memcmp(const_cast<Guarded*>(before)->data(), after->data(),
+                    static_cast<std::size_t>(before->bytes())) != 0) {
+      return fmt::format("{} was written", name);
+    }
+  }
+  for (const auto& [name, memory] : {std::pair{"A", &operands.a},
+                                     {"B", &operands.b},
+                                     {"C", &operands.c},
+                                     {"the workspace", &workspace}}) {
+    if (!memory->guards_hold()) return fmt::format("written outside of {}", name);
+  }
+  const auto zero = [](std::byte byte) { return byte == std::byte{0}; };
+  if (!std::all_of(workspace.data(), workspace.data() + asked->zeroed_bytes, zero)) {
+    return "the head of the workspace is not zero behind the kernel";
+  }
+  return compare(call.problem, operands.wanted, operands.c.data());
+}
+
+std::string apply(std::string& text, const Mutation& mutation) {
+  const std::size_t at = text.find(mutation.from);
+  if (at == std::string::npos || text.find(mutation.from, at + 1) != std::string::npos) {
+    return fmt::format("'{}' does not stand once in {}", mutation.from, mutation.header);
+  }
+  text.replace(at, mutation.from.size(), mutation.to);
+  return "";
+}
+
+}  // namespace
+
+Result<Emulated> Emulated::compile(const Source& source, const std::filesystem::path& folder,
+                                   const std::vector<Mutation>& mutations) {
+  const std::filesystem::path own =
+      std::filesystem::path(TILEWRIGHT_SOURCE_DIR) / "tests/emulate/headers";
+  auto headers = source.headers;
+  std::string main = source.text;
+  for (const Mutation& mutation : mutations) {
+    std::string* text = mutation.header.empty() ? &main : nullptr;
+    for (auto& [name, content] : headers) {
+      if (name.ends_with("/" + mutation.header)) text = &content;
+    }
+    if (text == nullptr) return fail(ErrorCode::usage, "no header " + mutation.header);
+    if (std::string wrong = apply(*text, mutation); !wrong.empty()) {
+      return fail(ErrorCode::usage, wrong);
+    }
+  }
+  auto text = emulated_text(main);
+  if (!text) return tl::unexpected(text.error());
+  for (const auto& [name, content] : headers) {
+    const std::filesystem::path path = folder / name;
+    std::filesystem::create_directories(path.parent_path());
+    if (auto written = write_file_atomically(path, content); !written)
+      return tl::unexpected(written.error());
+  }
+  if (auto written = write_file_atomically(folder / "kernel.cc", *text + std::string(kEnd));
+      !written) {
+    return tl::unexpected(written.error());
+  }
+  Emulated out;
+  out.launch_ = source.launch;
+  out.object_ = folder / "kernel.so";
+  Command command;
+  // Undefined behaviour that shows in plain C++ (an index of registers, a misaligned vector) traps.
+  command.argv = {TILEWRIGHT_HOST_CXX,
+                  "-std=c++20",
+                  "-O1",
+                  "-w",
+                  "-fPIC",
+                  "-shared",
+                  "-fno-strict-aliasing",
+                  "-fsanitize=alignment,bounds,shift",
+                  "-fsanitize-undefined-trap-on-error",
+                  "-include",
+                  (own / "emulated_cuda.h").string(),
+                  "-I" + own.string(),
+                  "-I.",
+                  "kernel.cc",
+                  "-o",
+                  "kernel.so"};
+  command.directory = folder;
+  command.limit = std::chrono::minutes(5);
+  auto done = tilewright::run(command);
+  if (!done) return tl::unexpected(done.error());
+  if (done->exit_code != 0) return fail(ErrorCode::refused, done->output);
+  return out;
+}
+
+std::string Emulated::run(const EmulatedCall& call) const {
+  int ends[2];
+  if (::pipe(ends) != 0) return "no pipe";
+  const pid_t child = ::fork();
+  if (child < 0) return "no process";
+  if (child == 0) {
+    ::dup2(ends[1], STDERR_FILENO);
+    ::close(ends[0]);
+    ::alarm(kRunLimit);
+    const std::string wrong = run_here(object_, launch_, call);
+    const auto ignored = ::write(STDERR_FILENO, wrong.data(), wrong.size());
+    static_cast<void>(ignored);
+    ::_exit(wrong.empty() ? 0 : kWrong);
+  }
+  ::close(ends[1]);
+  std::string output;
+  char some[4096];
+  for (ssize_t got = 0; (got = ::read(ends[0], some, sizeof(some))) > 0;) {
+    output.append(some, static_cast<std::size_t>(got));
+  }
+  ::close(ends[0]);
+  int status = 0;
+  ::waitpid(child, &status, 0);
+  if (WIFSIGNALED(status)) {
+    return fmt::format("{}signal {} ({})", output, WTERMSIG(status), ::strsignal(WTERMSIG(status)));
+  }
+  if (WEXITSTATUS(status) == 0) return "";
+  return output.empty() ? fmt::format("exit code {}", WEXITSTATUS(status)) : output;
+}
+
+}  // namespace tilewright

@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: Apache-2.0
+// Programs of the CUDA families, run on the host (machine.h): small problems, programs that take
+// every value of every decision that a small problem allows, some seeds each. For a longer look set
+// TILEWRIGHT_EMULATE to a number of random programs for each problem.
+#include "emulate/emulate.h"
+
+#include "base/scratch_folder.h"
+#include "generate/cuda_cover.h"
+
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+
+namespace tilewright {
+namespace {
+
+constexpr std::size_t kPrograms = 48;
+constexpr std::size_t kParts = 8;
+constexpr std::uint64_t kSeed = 5;
+
+struct Place {
+  const Family* family;
+  int sms;  // few, so that small problems have many tiles for each; more, so that K may be split
+  const char* problem;
+};
+const std::vector<Place>& places() {
+  static const std::vector<Place> all = {
+      {&sm90_family(), 4, "264x264x264 f16 acc=f32 nn"},
+      {&sm80_family(), 4, "200x136x264 f16 acc=f32 nn"},
+      {&sm90_family(), 4, "200x328x264 bf16 acc=f32 nt"},
+      {&sm80_family(), 4, "136x264x136 bf16 acc=f32 tn"},
+      {&sm90_family(), 16, "136x136x1032 f16 acc=f16 tn alpha=any beta=one"},
+      {&sm80_family(), 16, "72x72x1032 f16 acc=f16 nt"},
+      {&sm90_family(), 4, "264x136x328 bf16 acc=f32 tt out=f32"},
+      {&sm80_family(), 4, "77x103x555 f16 acc=f32 nn"},
+      {&sm90_family(), 16, "72x264x1032 f16 acc=f32 nn batch=2"},
+      {&sm80_family(), 16, "33x202x1002 bf16 acc=f32 tn out=f32"},
+      {&sm90_family(), 4, "520x392x136 f16 acc=f32 tn"},
+      {&sm80_family(), 4, "17x36x900 f16 acc=f16 tt beta=one batch=2"},
+      {&sm90_family(), 16, "200x264x1032 bf16 acc=f32 nt"},
+      {&sm80_family(), 16, "40x264x520 bf16 acc=f32 nt alpha=any beta=any batch=2"},
+      {&sm80_family(), 16, "1x520x1032 f16 acc=f32 nn"},
+  };
+  return all;
+}
+
+CoverGround ground_of(const Place& place) {
+  CoverGround ground{place.family, invented_h200(), parse_problem(place.problem).value()};
+  ground.device.cuda.multiprocessors = place.sms;
+  return ground;
+}
+
+EmulatedCall call_of(const Candidate& candidate, std::uint64_t seed) {
+  const Problem& p = candidate.problem;
+  EmulatedCall call;
+  call.problem = p;
+  call.sizes = {p.m, p.n, p.k};
+  call.alpha = p.alpha == AlphaClass::one ? 1.0F : 2.0F;
+  call.beta = p.beta == BetaClass::zero ? 0.0F : p.beta == BetaClass::one ? 1.0F : -1.0F;
+  call.sms = candidate.device.cuda.multiprocessors;
+  call.seed = seed;
+  return call;
+}
+
+// What is wrong with a program under so many seeds; a ragged call with the last.
+void expect_right(const Candidate& candidate, std::uint64_t first_seed, int seeds) {
+  SCOPED_TRACE(candidate.text());
+  const auto source = generate(candidate.program, candidate.problem, candidate.device);
+  ASSERT_TRUE(source) << source.error().message;
+  const ScratchFolder folder;
+  const auto kernel = Emulated::compile(*source, folder.path());
+  ASSERT_TRUE(kernel) << kernel.error().message;
+  for (int i = 0; i < seeds; ++i) {
+    EmulatedCall call = call_of(candidate, first_seed + static_cast<std::uint64_t>(i));
+    if (i + 1 == seeds && candidate.program.word("sizes") == "runtime") {
+      call.sizes = {std::max<std::int64_t>(call.sizes.m - 7, 1),
+                    std::max<std::int64_t>(call.sizes.n - 11, 1), call.sizes.k - 13};
+    }
+    EXPECT_EQ(kernel->run(call), "") << "seed " << call.seed;
+  }
+}
+
+const std::vector<Candidate>& candidates() {
+  static const std::vector<Candidate> all = [] {
+    std::vector<CoverGround> grounds;
+    for (const Place& place : places()) grounds.push_back(ground_of(place));
+    return covering_candidates(kPrograms, kSeed, grounds);
+  }();
+  return all;
+}
+
+class EmulatedPart : public testing::TestWithParam<std::size_t> {};
+TEST_P(EmulatedPart, IsRight) {
+  for (std::size_t i = GetParam(); i < candidates().size(); i += kParts) {
+    expect_right(candidates()[i], 3 * i, 3);
+  }
+}
+INSTANTIATE_TEST_SUITE_P(Programs, EmulatedPart, testing::Range(std::size_t{0}, kParts));
+
+TEST(Emulated, RandomProgramsAreRight) {
+  const char* asked = std::getenv("TILEWRIGHT_EMULATE");
+  if (asked == nullptr) GTEST_SKIP() << "TILEWRIGHT_EMULATE=N: N programs for each problem";
+  Rng rng(static_cast<std::uint64_t>(std::atoi(asked)));
+  for (int i = 0; i < std::atoi(asked); ++i) {
+    for (const Place& place : places()) {
+      const CoverGround ground = ground_of(place);
+      const auto program = Space(*ground.family, ground.problem, ground.device).sample(rng);
+      ASSERT_TRUE(program);
+      expect_right({ground.device, ground.problem, *program}, rng.below(1000), 5);
+    }
+  }
+}
+
+}  // namespace
+}  // namespace tilewright
