@@ -19,6 +19,7 @@ class Context {
 
   [[nodiscard]] const Driver& driver() const { return *driver_; }
   [[nodiscard]] DeviceId device() const { return device_; }
+  [[nodiscard]] ContextHandle handle() const { return handle_; }
   [[nodiscard]] Status make_current() const;
   [[nodiscard]] Status synchronize() const;
   // A device attribute, or 0 if the driver does not know it.

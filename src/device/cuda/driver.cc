@@ -46,6 +46,7 @@ void find_entries(Finder& find, Driver& d) {
   find(d.DevicePrimaryCtxRetain, "cuDevicePrimaryCtxRetain");
   find(d.DevicePrimaryCtxRelease, "cuDevicePrimaryCtxRelease_v2");
   find(d.CtxSetCurrent, "cuCtxSetCurrent");
+  find(d.CtxGetCurrent, "cuCtxGetCurrent");
   find(d.CtxSynchronize, "cuCtxSynchronize");
   find(d.ModuleLoadData, "cuModuleLoadData");
   find(d.ModuleUnload, "cuModuleUnload");
@@ -82,6 +83,7 @@ void find_entries(Finder& find, Driver& d) {
   find(d.StreamDestroy, "cuStreamDestroy_v2");
   find(d.StreamSynchronize, "cuStreamSynchronize");
   find(d.StreamQuery, "cuStreamQuery");
+  find(d.StreamIsCapturing, "cuStreamIsCapturing");
   find(d.StreamBeginCapture, "cuStreamBeginCapture_v2");
   find(d.StreamEndCapture, "cuStreamEndCapture");
   find(d.GraphInstantiateWithFlags, "cuGraphInstantiateWithFlags");

@@ -29,7 +29,8 @@ using Graph = struct Graph_*;
 using GraphExec = struct GraphExec_*;
 
 inline constexpr Code kSuccess = 0;
-inline constexpr Code kNotReady = 600;  // CUDA_ERROR_NOT_READY
+inline constexpr Code kOutOfMemory = 2;  // CUDA_ERROR_OUT_OF_MEMORY
+inline constexpr Code kNotReady = 600;   // CUDA_ERROR_NOT_READY
 
 enum Attribute : int {  // CUdevice_attribute
   kClockKilohertz = 13,
@@ -125,6 +126,7 @@ struct Driver {
   Code (*DevicePrimaryCtxRetain)(ContextHandle*, DeviceId);
   Code (*DevicePrimaryCtxRelease)(DeviceId);
   Code (*CtxSetCurrent)(ContextHandle);
+  Code (*CtxGetCurrent)(ContextHandle*);
   Code (*CtxSynchronize)();
 
   Code (*ModuleLoadData)(Module*, const void* image);
@@ -170,6 +172,7 @@ struct Driver {
   Code (*StreamDestroy)(Stream);
   Code (*StreamSynchronize)(Stream);
   Code (*StreamQuery)(Stream);
+  Code (*StreamIsCapturing)(Stream, int* status);
   Code (*StreamBeginCapture)(Stream, int mode);
   Code (*StreamEndCapture)(Stream, Graph*);
   Code (*GraphInstantiateWithFlags)(GraphExec*, Graph, unsigned long long flags);

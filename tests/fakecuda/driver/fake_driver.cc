@@ -360,6 +360,12 @@ Code cuDevicePrimaryCtxRelease_v2() {
 Code cuCtxSetCurrent() {
   return kSuccess;
 }
+Code cuCtxGetCurrent() {
+  return kSuccess;
+}
+Code cuStreamIsCapturing() {
+  return kSuccess;
+}
 Code cuFuncSetAttribute() {
   return kSuccess;
 }

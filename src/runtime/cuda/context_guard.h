@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+// Makes a context current on this thread for a while, and the caller's again afterwards: whoever
+// links the library has a current device of his own (CASES I04).
+#pragma once
+
+#include "device/cuda/context.h"
+
+namespace tilewright::runtime {
+
+class ContextGuard {
+ public:
+  ContextGuard(const cuda::Driver& driver, cuda::ContextHandle wanted) : driver_(driver) {
+    driver_.CtxGetCurrent(&before_);
+    if (before_ == wanted) return;
+    code_ = driver_.CtxSetCurrent(wanted);
+    changed_ = true;
+  }
+  // Puts back what is current now, whatever happens in between.
+  explicit ContextGuard(const cuda::Driver& driver) : driver_(driver), changed_(true) {
+    driver_.CtxGetCurrent(&before_);
+  }
+  ~ContextGuard() {
+    if (changed_) driver_.CtxSetCurrent(before_);
+  }
+  ContextGuard(const ContextGuard&) = delete;
+  ContextGuard& operator=(const ContextGuard&) = delete;
+  [[nodiscard]] cuda::Code code() const { return code_; }
+
+ private:
+  const cuda::Driver& driver_;
+  cuda::ContextHandle before_ = nullptr;
+  cuda::Code code_ = cuda::kSuccess;
+  bool changed_ = false;
+};
+
+}  // namespace tilewright::runtime

@@ -1,0 +1,174 @@
+// SPDX-License-Identifier: Apache-2.0
+// See ladder.h.
+#include "runtime/cuda/ladder.h"
+
+#include <fmt/format.h>
+
+#include <bit>
+#include <utility>
+
+namespace tilewright::runtime {
+namespace {
+
+cuda::Pointer address(const void* pointer) {
+  return reinterpret_cast<cuda::Pointer>(pointer);
+}
+
+Grain grain_of(const ShelfKernel& kernel) {
+  return {kernel.tile_m, kernel.tile_n, kernel.split, !kernel.hopper};
+}
+
+// Whether a call that asks for no more than `later` gives never gets past `earlier`.
+bool hides(const Rung& earlier, const Rung& later) {
+  if (earlier.workspace > 0 && later.workspace == 0) return false;
+  for (std::size_t i = 0; i < 3; ++i) {
+    if (earlier.alignment[i] > later.alignment[i]) return false;
+  }
+  return earlier.scales >= later.scales && earlier.finishes >= later.finishes &&
+         earlier.sums_nothing >= later.sums_nothing;
+}
+
+// The address of a map's operand.
+cuda::Pointer operand_address(char operand, const Operands& o, const Offsets& at) {
+  const auto offset = [](std::int64_t bytes) { return static_cast<cuda::Pointer>(bytes); };
+  return operand == 'a'   ? address(o.a) + offset(at.a)
+         : operand == 'b' ? address(o.b) + offset(at.b)
+                          : address(o.c) + offset(at.c);
+}
+
+Status launch_one(const Rung& rung, const Launchable& one, const Operands& o,
+                  cuda::Pointer workspace, const cuda::Driver& driver, cuda::Stream stream) {
+  std::array<cuda::TensorMap, kMostMaps> maps;
+  for (std::size_t i = 0; i < one.call.maps.size(); ++i) {
+    MapDescription description = one.call.maps[i];
+    description.address =
+        operand_address(rung.kernel->from->launch.cuda.maps[i].operand, o, one.at);
+    if (const cuda::Code code = encode(driver, description, maps[i]); code != cuda::kSuccess) {
+      return driver.check(code,
+                          fmt::format("encoding a tensor map of {}", rung.kernel->from->program));
+    }
+  }
+  const auto plus = [](const void* pointer, std::int64_t bytes) {
+    return pointer == nullptr ? 0 : address(pointer) + static_cast<cuda::Pointer>(bytes);
+  };
+  std::array<std::uint64_t, kMostArguments> values{};
+  std::array<void*, kMostArguments> pointers{};
+  const std::vector<Slot>& slots = rung.kernel->slots;
+  for (std::size_t i = 0; i < slots.size(); ++i) {
+    pointers[i] = &values[i];
+    switch (slots[i]) {
+      case Slot::constant:
+        values[i] = one.call.arguments[i].value;
+        break;
+      case Slot::a:
+        values[i] = plus(o.a, one.at.a);
+        break;
+      case Slot::b:
+        values[i] = plus(o.b, one.at.b);
+        break;
+      case Slot::c:
+        values[i] = plus(o.c, one.at.c);
+        break;
+      case Slot::workspace:
+        values[i] = workspace;
+        break;
+      case Slot::alpha:
+        values[i] = std::bit_cast<std::uint32_t>(o.alpha);
+        break;
+      case Slot::beta:
+        values[i] = std::bit_cast<std::uint32_t>(o.beta);
+        break;
+      case Slot::bias:
+        values[i] = plus(o.bias, one.at.bias);
+        break;
+      case Slot::map:
+        pointers[i] = &maps[static_cast<std::size_t>(one.call.arguments[i].map)];
+    }
+  }
+  return rung.kernel->loaded->launch(one.call, pointers.data(), stream);
+}
+
+}  // namespace
+
+Wish wish_of(const Call& call, const Operands& o) {
+  const bool nothing = !call.reads_inputs(o.alpha);
+  return {.scales = o.alpha != 1 || o.beta != 0,
+          .finishes = o.bias != nullptr || call.activation != TW_NO_ACTIVATION,
+          .sums_nothing = nothing,
+          .a = nothing ? 0 : address(o.a),
+          .b = nothing ? 0 : address(o.b),
+          .c = address(o.c)};
+}
+
+Result<Rung> rung_of(ShelfKernel& kernel, const Call& call, const Device& device,
+                     const Workspaces& workspaces) {
+  const auto refuse = [](std::string reason) {
+    return fail(ErrorCode::negative, std::move(reason));
+  };
+  if (std::string reason = kernel.why_not(call); !reason.empty()) return refuse(std::move(reason));
+  const std::vector<Part> parts = parts_of(call, grain_of(kernel));
+  if (parts.empty()) return refuse("it would take more than 4096 launches");
+  const Launch& launch = kernel.from->launch;
+  Rung rung;
+  rung.kernel = &kernel;
+  rung.scales = kernel.scaled || kernel.from->served;
+  rung.finishes = kernel.from->served;
+  rung.sums_nothing = !kernel.maps_input;
+  rung.alignment = kernel.address_alignment();
+  for (const Part& part : parts) {
+    const Call one = part_call(call, part);
+    Problem problem = problem_of(one, 1, 0);
+    const auto shared =
+        shared_bytes(launch, problem, {one.m, one.n, one.k}, device.cuda.multiprocessors);
+    if (!shared) return tl::unexpected(shared.error());
+    const auto slots = kernel.loaded->slots(*shared);
+    if (!slots) return tl::unexpected(slots.error());
+    CudaOperands operands;
+    operands.activation = call.activation;
+    // One entry has no stride to step by, whatever the caller said of it.
+    const std::int64_t steps = one.batch > 1 ? 1 : 0;
+    const CudaStrides strides{one.lda,
+                              one.ldb,
+                              one.ldc,
+                              steps * one.stride_a,
+                              steps * one.stride_b,
+                              steps * one.stride_c};
+    auto resolved =
+        resolve(launch, problem, strides, operands, 0, 0, device.cuda.multiprocessors, *slots);
+    if (!resolved) return tl::unexpected(resolved.error());
+    rung.workspace = std::max(rung.workspace, resolved->workspace_bytes);
+    rung.zeroed = std::max(rung.zeroed, resolved->zeroed_bytes);
+    if (resolved->workspace_bytes > 0 && parts.size() > 1) {
+      return refuse("it needs a workspace, and several launches");
+    }
+    rung.launches.push_back({offsets_of(call, part), *std::move(resolved)});
+  }
+  if (rung.workspace > 0 && !workspaces.fits(rung.workspace, rung.zeroed)) {
+    return refuse(fmt::format("it needs {} bytes of workspace, of which {} are a head",
+                              rung.workspace, rung.zeroed));
+  }
+  return rung;
+}
+
+Status launch(const Rung& rung, const Call& call, const Operands& operands, cuda::Pointer workspace,
+              const cuda::Driver& driver, cuda::Stream stream) {
+  Operands used = operands;
+  if (!call.reads_inputs(operands.alpha)) used.a = used.b = nullptr;
+  if (rung.vendor != nullptr) return rung.vendor->run(used, workspace, stream);
+  for (const Launchable& one : rung.launches) {
+    if (Status s = launch_one(rung, one, used, workspace, driver, stream); !s) return s;
+  }
+  return {};
+}
+
+void prune(Ladder& ladder) {
+  std::vector<Rung> kept;
+  for (Rung& rung : ladder.rungs) {
+    bool hidden = false;
+    for (const Rung& earlier : kept) hidden = hidden || hides(earlier, rung);
+    if (!hidden) kept.push_back(std::move(rung));
+  }
+  ladder.rungs = std::move(kept);
+}
+
+}  // namespace tilewright::runtime

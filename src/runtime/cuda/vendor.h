@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+// cublasLt as a fallback: opened once it is wanted, its first suggestion taken at prepare. It has
+// no part in results that must be the same everywhere, and none with a bias or an activation: its
+// gelu is the tanh form, and its bias would be rounded with ours only by luck.
+#pragma once
+
+#include "runtime/call.h"
+#include "vendor/lt_matmul.h"
+
+#include <memory>
+#include <string>
+
+namespace tilewright::runtime {
+
+// One product, and how it will be computed. Thread-safe.
+class VendorCall {
+ public:
+  VendorCall(vendor::LtMatmul matmul, const vendor::LtHeuristic& chosen, std::uint64_t alignment,
+             std::string text)
+      : matmul_(std::move(matmul)),
+        chosen_(chosen),
+        alignment_(alignment),
+        text_(std::move(text)) {}
+  [[nodiscard]] std::int64_t workspace_bytes() const {
+    return static_cast<std::int64_t>(chosen_.workspace);
+  }
+  [[nodiscard]] std::uint64_t address_alignment() const { return alignment_; }
+  [[nodiscard]] const std::string& text() const { return text_; }
+  [[nodiscard]] Status run(const Operands& operands, cuda::Pointer workspace,
+                           cuda::Stream stream) const;
+
+ private:
+  vendor::LtMatmul matmul_;
+  vendor::LtHeuristic chosen_;
+  std::uint64_t alignment_;  // bytes, of all addresses
+  std::string text_;         // "algo=66 tile=..."
+};
+
+class Vendor {
+ public:
+  // The context must be current.
+  [[nodiscard]] static Result<std::unique_ptr<Vendor>> open();
+  ~Vendor();
+  Vendor(const Vendor&) = delete;
+  Vendor& operator=(const Vendor&) = delete;
+  // `workspace`: the most bytes that there will be.
+  [[nodiscard]] Result<std::shared_ptr<const VendorCall>> choose(const Call& call,
+                                                                 std::int64_t workspace) const;
+  [[nodiscard]] const std::string& version() const { return library_->version; }
+
+ private:
+  Vendor(const vendor::CublasLt& library, vendor::LtHandle handle)
+      : library_(&library), handle_(handle) {}
+  const vendor::CublasLt* library_;
+  vendor::LtHandle handle_;
+};
+
+}  // namespace tilewright::runtime
