@@ -51,6 +51,12 @@ void add_problem_flags(CLI::App& command, ProblemFlags& flags) {
   command
       .add_option("--acc", flags.accumulators, "Every problem with these accumulators: f32, f16")
       ->delimiter(',');
+  command.add_option(
+      "--shuffle", flags.shuffle,
+      "In a random order that follows from this seed: a stopped run is a fair sample");
+  command.add_option("--part", flags.part,
+                     "I/N: every N-th problem from the I-th on, to divide a suite between devices "
+                     "(each with a --db of its own, then `tilewright db merge`)");
   command.add_flag("--strict", flags.strict, "A refused CSV row is an error");
 }
 
@@ -61,7 +67,15 @@ std::string suite_argument(const std::string& name) {
 
 Result<std::vector<Problem>> expand(const std::vector<Problem>& problems,
                                     const ProblemFlags& flags) {
-  std::vector<Problem> out = problems;
+  std::vector<Problem> out = flags.shuffle ? shuffled(problems, *flags.shuffle) : problems;
+  if (!flags.part.empty()) {
+    Result<std::vector<Problem>> part = part_of(out, flags.part);
+    if (!part) {
+      part.error().message = "--part: " + part.error().message;
+      return part;
+    }
+    out = *std::move(part);
+  }
   for (const Dimension& dimension : kDimensions) {
     const std::vector<std::string>& values = flags.*dimension.values;
     if (values.empty()) continue;

@@ -50,4 +50,11 @@ struct Suite {
 [[nodiscard]] Result<Suite> read_suite(const std::string& argument);
 [[nodiscard]] std::vector<std::string> builtin_suites();
 
+// The same problems in an order that follows from the seed alone, on every machine: what a stopped
+// run has done is a fair sample then.
+[[nodiscard]] std::vector<Problem> shuffled(std::vector<Problem> problems, std::uint64_t seed);
+// "I/N", I from 1 to N: every N-th problem from the I-th on. All parts together are the whole.
+[[nodiscard]] Result<std::vector<Problem>> part_of(const std::vector<Problem>& problems,
+                                                   std::string_view part);
+
 }  // namespace tilewright

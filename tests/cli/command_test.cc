@@ -62,6 +62,10 @@ INSTANTIATE_TEST_SUITE_P(
                     {"'magic'", "evolve"}},
         Expectation{"bad_format", {"bench", "8x8x8", "--format", "xml"}, 2, {"xml"}},
         Expectation{"no_problem", {"bench"}, 2, {"no problem was given", "--suite"}},
+        Expectation{"bad_part",
+                    {"bench", "8x8x8", "--part", "3/2"},
+                    2,
+                    {"--part: '3/2' is no part I/N", "1/2 and 2/2"}},
         Expectation{"unknown_suite", {"tune", "--suite", "@grid"}, 2, {"'@grid'", "grid1000"}},
         Expectation{"bad_accumulator", {"tune", "8x8x8", "--acc", "f64"}, 2, {"--acc", "f64"}},
         Expectation{

@@ -58,8 +58,11 @@ TEST_P(EveryPolicy, RunsDryInsteadOfRepeating) {
   ASSERT_LT(count, 500);
   auto policy = make_policy(GetParam(), context).value();
   std::set<std::string> seen;
-  for (int i = 0; i < 600; ++i) {
-    for (const Program& program : policy->propose(1)) {
+  int dry = 0;
+  for (int i = 0; i < 600 && dry < 20; ++i) {
+    const std::vector<Program> proposed = policy->propose(1);
+    dry = proposed.empty() ? dry + 1 : 0;
+    for (const Program& program : proposed) {
       EXPECT_TRUE(seen.insert(program.text()).second);
       policy->observe(ok_trial(context, program, 5));
     }

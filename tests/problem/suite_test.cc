@@ -184,6 +184,34 @@ TEST(ReadSuite, AFileAndStandardInput) {
   EXPECT_EQ(texts(piped), texts(suite));
 }
 
+TEST(Share, AnOrderFollowsFromItsSeed) {
+  std::vector<Problem> list;
+  for (std::int64_t m = 1; m <= 100; ++m) list.push_back({.m = m, .n = 8, .k = 8});
+  const std::vector<Problem> once = shuffled(list, 7);
+  EXPECT_EQ(once, shuffled(list, 7));
+  EXPECT_NE(once, shuffled(list, 8));
+  EXPECT_NE(once, list);
+  EXPECT_TRUE(std::ranges::is_permutation(once, list));
+  EXPECT_EQ(shuffled({}, 7), std::vector<Problem>{});
+}
+
+TEST(Share, PartsTogetherAreTheWhole) {
+  std::vector<Problem> list, all;
+  for (std::int64_t m = 1; m <= 10; ++m) list.push_back({.m = m, .n = 8, .k = 8});
+  for (const char* part : {"1/3", "2/3", "3/3"}) {
+    const auto some = part_of(list, part);
+    ASSERT_TRUE(some) << part;
+    EXPECT_GE(some->size(), 3U);
+    all.insert(all.end(), some->begin(), some->end());
+  }
+  EXPECT_TRUE(std::ranges::is_permutation(all, list));
+  EXPECT_EQ(part_of(list, "1/1"), list);
+  EXPECT_EQ(part_of(list, "11/20")->size(), 0U);
+  for (const char* wrong : {"", "1", "/", "0/2", "3/2", "-1/2", "1/2/3", "a/b", "1/"}) {
+    EXPECT_FALSE(part_of(list, wrong)) << wrong;
+  }
+}
+
 TEST(Builtin, ComeWithTheProgramWhole) {
   EXPECT_EQ(builtin_suites(), (std::vector<std::string>{"demo", "grid1000", "llm"}));
   for (const auto& name : builtin_suites()) {
