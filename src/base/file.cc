@@ -87,38 +87,42 @@ int sync_directory(const fs::path& directory) {
   return ::fsync(fd.get()) == 0 || errno == EINVAL ? 0 : errno;
 }
 
-Result<fs::path> home_for(const char* variable, const char* below_home) {
+// Where the variable, or else HOME, says; nothing is looked at.
+struct Place {
+  fs::path folder;
+  std::string origin;
+};
+Result<Place> named_place(const char* variable, const char* below_home) {
   // The XDG specification: a relative path in these variables is invalid and ignored.
   const char* base = std::getenv(variable);
-  fs::path root;
-  std::string origin = variable;
-  if (base != nullptr && base[0] == '/') {
-    root = base;
-  } else {
-    const char* home = std::getenv("HOME");
-    const std::string hint = fmt::format("set HOME or {} to a directory you can write", variable);
-    if (home == nullptr || home[0] == '\0') {
-      return fail(ErrorCode::environment, "HOME is not set", hint);
-    }
-    if (home[0] != '/' || fs::path(home).lexically_normal() == "/") {
-      return fail(ErrorCode::environment, fmt::format("HOME='{}' is not a home directory", home),
-                  hint);
-    }
-    root = fs::path(home) / below_home;
-    origin = "HOME";
+  if (base != nullptr && base[0] == '/') return Place{fs::path(base) / "tilewright", variable};
+  const char* home = std::getenv("HOME");
+  const std::string hint = fmt::format("set HOME or {} to a directory you can write", variable);
+  if (home == nullptr || home[0] == '\0') {
+    return fail(ErrorCode::environment, "HOME is not set", hint);
   }
+  if (home[0] != '/' || fs::path(home).lexically_normal() == "/") {
+    return fail(ErrorCode::environment, fmt::format("HOME='{}' is not a home directory", home),
+                hint);
+  }
+  return Place{fs::path(home) / below_home / "tilewright", "HOME"};
+}
+
+Result<fs::path> home_for(const char* variable, const char* below_home) {
+  auto place = named_place(variable, below_home);
+  if (!place) return tl::unexpected(place.error());
   // Usable means that the nearest directory that exists can be written; nothing is created here.
-  fs::path existing = root / "tilewright";
+  fs::path existing = place->folder;
   std::error_code error;
   while (!fs::exists(existing, error) && existing.has_relative_path()) {
     existing = existing.parent_path();
   }
   if (!fs::is_directory(existing, error) || ::access(existing.c_str(), W_OK | X_OK) != 0) {
     return fail(ErrorCode::environment,
-                fmt::format("'{}' (from {}) cannot be written", existing.string(), origin),
+                fmt::format("'{}' (from {}) cannot be written", existing.string(), place->origin),
                 fmt::format("set {} to a directory you can write", variable));
   }
-  return root / "tilewright";
+  return std::move(place->folder);
 }
 
 }  // namespace
@@ -173,6 +177,11 @@ Result<fs::path> cache_home() {
 }
 Result<fs::path> data_home() {
   return home_for("XDG_DATA_HOME", ".local/share");
+}
+Result<fs::path> data_home_to_read() {
+  auto place = named_place("XDG_DATA_HOME", ".local/share");
+  if (!place) return tl::unexpected(place.error());
+  return std::move(place->folder);
 }
 Result<fs::path> state_home() {
   return home_for("XDG_STATE_HOME", ".local/state");

@@ -22,5 +22,7 @@ namespace tilewright {
 [[nodiscard]] Result<std::filesystem::path> cache_home();
 [[nodiscard]] Result<std::filesystem::path> data_home();
 [[nodiscard]] Result<std::filesystem::path> state_home();
+// The data folder where nothing is to be written: it may be read-only, or not exist.
+[[nodiscard]] Result<std::filesystem::path> data_home_to_read();
 
 }  // namespace tilewright

@@ -20,6 +20,7 @@
 #include <chrono>
 #include <cmath>
 #include <optional>
+#include <tuple>
 
 namespace tilewright {
 namespace {

@@ -14,11 +14,12 @@
 //
 // A file is checked whole before any of it is used: version, hash, device, every entry. A bad file
 // is a miss with one warning, never fatal; merging is a union in which the faster entry stays.
+//
+// Only export_wisdom (wisdom_export.cc) needs a database: who just reads wisdom links none.
 #pragma once
 
 #include "base/error.h"
 #include "device/device.h"
-#include "record/database.h"
 
 #include <filesystem>
 #include <string>
@@ -26,6 +27,8 @@
 #include <vector>
 
 namespace tilewright {
+
+class Database;
 
 inline constexpr int kWisdomVersion = 1;
 
@@ -51,6 +54,8 @@ struct Wisdom {
 [[nodiscard]] std::string to_text(const Wisdom& wisdom);
 // An Error of code refused names the line and the reason.
 [[nodiscard]] Result<Wisdom> parse_wisdom(std::string_view text);
+// Of several entries of one problem and mode the faster.
+[[nodiscard]] Wisdom fastest_of(const Device& device, const std::vector<WisdomEntry>& entries);
 // The fastest proven winner (ok, stage "final") of each problem and mode. Sources from outside are
 // left out: a text file cannot carry them.
 [[nodiscard]] Result<Wisdom> export_wisdom(const Database& database, const Device& device);

@@ -1,14 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where wisdom comes from: the winners of a database, two files joined, a file loaded for a device.
-// One rule decides everywhere: per problem and mode the faster entry stays, and between equal times
-// the order of the texts, so that joining in any order gives one result.
+// Wisdom joined, and loaded for a device. One rule decides everywhere: per problem and mode the
+// faster entry stays, and between equal times the order of the texts, so that joining in any order
+// gives one result.
 #include "base/file.h"
 #include "record/wisdom.h"
 
 #include <fmt/format.h>
 
-#include <chrono>
-#include <cmath>
 #include <map>
 #include <tuple>
 #include <utility>
@@ -34,44 +32,11 @@ Wisdom collect(const Device& device, Winners winners) {
   return wisdom;
 }
 
-std::string date_of(std::int64_t unix_ms) {
-  using namespace std::chrono;
-  const year_month_day date{floor<days>(sys_time<milliseconds>(milliseconds(unix_ms)))};
-  return fmt::format("{:04}-{:02}-{:02}", static_cast<int>(date.year()),
-                     static_cast<unsigned>(date.month()), static_cast<unsigned>(date.day()));
-}
-
-WisdomEntry entry_of(const Trial& trial) {
-  const auto* reference = trial.fastest_baseline();
-  return {.problem = trial.problem,
-          .program = trial.program,
-          .mode = trial.mode,
-          .time_us = trial.time_us,
-          .reference = reference != nullptr ? reference->first : std::string(),
-          .ratio = trial.speedup(),
-          .date = date_of(trial.unix_ms)};
-}
-
 }  // namespace
 
-Result<Wisdom> export_wisdom(const Database& database, const Device& device) {
-  TrialQuery query;
-  query.device = device.fingerprint();
-  query.stage = "final";
-  query.outcome = Outcome::ok;
-  const auto trials = database.select(query);
-  if (!trials) return tl::unexpected(trials.error());
+Wisdom fastest_of(const Device& device, const std::vector<WisdomEntry>& entries) {
   Winners winners;
-  for (const Trial& trial : *trials) {
-    if (trial.program.starts_with("source:") || !(trial.time_us > 0)) continue;
-    const WisdomEntry entry = entry_of(trial);
-    if (auto s = check(entry); !s) {
-      return fail(ErrorCode::refused,
-                  fmt::format("trial {} makes no wisdom: {}", trial.id(), s.error().message),
-                  "the row was written by another program");
-    }
-    add(winners, entry);
-  }
+  for (const WisdomEntry& entry : entries) add(winners, entry);
   return collect(device, std::move(winners));
 }
 

@@ -18,7 +18,7 @@ namespace {
 
 __extension__ using Wide = __int128;
 
-constexpr Wide kMostBytes = Wide{1} << 62;
+constexpr std::int64_t kMostBytes = std::int64_t{1} << 62;
 
 template <class... Values>
 tl::unexpected<Failure> invalid(fmt::format_string<Values...> text, Values&&... values) {
@@ -55,7 +55,7 @@ tl::expected<void, Failure> resolve(Matrix& x, std::int64_t batch) {
   const Wide entry = rows == 0 || columns == 0 ? 0 : (rows - 1) * x.row_stride + columns;
   // Rows that repeat take the room of one; else the last row's gap counts as well.
   const Wide packed = x.row_stride == 0 ? entry : rows * x.row_stride;
-  const Wide most = kMostBytes / static_cast<Wide>(x.element);
+  const Wide most = kMostBytes / static_cast<std::int64_t>(x.element);
   Wide stride = x.batch_stride == TW_PACKED || batch <= 1 ? packed : x.batch_stride;
   if (stride < 0 || (stride == 0 && !x.repeats && entry > 0)) {
     return invalid(
