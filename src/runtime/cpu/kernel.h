@@ -11,7 +11,7 @@
 #include <span>
 #include <string_view>
 
-namespace tilewright::runtime {
+namespace tilewright::runtime::cpu {
 
 // Narrowest first. avx512bf16 multiplies bf16 pairs and flushes subnormals: never by default.
 enum class CpuIsa { scalar, avx2, avx512, avx512bf16 };
@@ -37,4 +37,4 @@ struct CpuKernel {
 // In the order of the catalogue.
 [[nodiscard]] std::span<const CpuKernel> cpu_kernels();
 
-}  // namespace tilewright::runtime
+}  // namespace tilewright::runtime::cpu

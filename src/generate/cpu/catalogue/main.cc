@@ -156,12 +156,12 @@ Status write_all(const std::filesystem::path& catalogue, const std::filesystem::
   return write(folder / "table.cc",
                fmt::format("// Generated from src/runtime/cpu/catalogue.txt.\n"
                            "#include \"runtime/cpu/kernel.h\"\n\n{}\n"
-                           "namespace tilewright::runtime {{\n"
+                           "namespace tilewright::runtime::cpu {{\n"
                            "std::span<const CpuKernel> cpu_kernels() {{\n"
                            "  static constexpr CpuKernel kTable[] = {{\n{}  }};\n"
                            "  return kTable;\n"
                            "}}\n"
-                           "}}  // namespace tilewright::runtime\n",
+                           "}}  // namespace tilewright::runtime::cpu\n",
                            declarations, table));
 }
 
