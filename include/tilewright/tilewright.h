@@ -29,6 +29,7 @@
 #define TW_VERSION_MAJOR 0
 #define TW_VERSION_MINOR 1
 #define TW_VERSION_PATCH 0
+#define TW_VERSION "0.1.0"
 
 #if defined(__GNUC__)
 #define TW_API __attribute__((visibility("default")))
@@ -165,8 +166,8 @@ TW_API tw_status tw_get_counts(tw_handle handle, tw_counts* counts);
 
 /* Why the last call on this thread that did not return TW_OK did not, in one line; never NULL. */
 TW_API const char* tw_last_error(void);
-/* "TW_INVALID" and so on. */
-TW_API const char* tw_status_name(tw_status status);
+/* "TW_INVALID" and so on, of a tw_status. */
+TW_API const char* tw_status_name(int status);
 /* "0.1.0" */
 TW_API const char* tw_version(void);
 
