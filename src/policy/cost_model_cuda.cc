@@ -12,6 +12,7 @@
 #include "program/family_cuda.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 
 namespace tilewright {
@@ -20,8 +21,9 @@ namespace {
 constexpr double kSharedFlop = 2e10;  // from here on kernels are better shared between shapes
 constexpr double kStaticCost = 1.005;
 // Clusters live within a GPC, some of which lack multiprocessors: what all of them together hold.
-// Measured: 30 clusters of 4 do not fit on 132 multiprocessors.
-constexpr double kClustersOf4 = 0.88, kClustersOf8 = 0.91;
+// Measured for 4 and 8: 30 clusters of 4 do not fit on 132 multiprocessors. The others are what 16
+// multiprocessors of a GPC hold, and no more than the measured.
+constexpr std::array<double, 9> kClustersFill = {1, 1, 1, 0.88, 0.88, 0.88, 0.75, 0.87, 0.91};
 
 double ceil_div(double a, double b) {
   return b > 0 ? std::ceil(a / b) : 0;
@@ -110,6 +112,10 @@ void add_reduction(Kernel& k, const Program& p, const CudaConstants& c) {
   } else if (p.word("reduce") == "workspace") {
     k.finish += c.workspace_reduce + sums * k.split / c.workspace_rate;
     k.finish_load = sums / c.workspace_rate;
+  } else if (p.word("reduce") == "spread") {
+    // All write their sums and load as much.
+    k.finish = k.finish / k.split + c.spread_reduce + 2 * sums / c.workspace_rate;
+    k.finish_load = 2 * sums / c.workspace_rate;
   }
 }
 
@@ -281,9 +287,8 @@ CudaEstimate estimate_cuda(const Program& p, const Problem& problem, const Devic
   const double ctas = tiles * k.split;
   // Clusters leave multiprocessors of a GPC without work.
   const double cluster = k.cluster_m * k.cluster_n * (p.word("reduce") == "cluster" ? k.split : 1);
-  const double used = chip.multiprocessors * (cluster >= 8   ? kClustersOf8
-                                              : cluster >= 4 ? kClustersOf4
-                                                             : 1);
+  const double used =
+      chip.multiprocessors * kClustersFill[static_cast<std::size_t>(std::clamp(cluster, 0.0, 8.0))];
   const double per_shared =
       static_cast<double>(device.cuda.shared_per_multiprocessor) / (k.shared + 1024);
   const double fit = std::max(1.0, std::floor(std::min({per_shared, 2048 / k.threads,

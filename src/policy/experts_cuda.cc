@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The tables. Measured on an H200, 2026-11-29 and 30, or reported as best in public work; the
-// classes are by the number of tiles, since what fills 132 multiprocessors decides.
+// The tables. Measured on an H200, 2026-11-29 and 30, or reported as best in public work, but for
+// reduce=spread, which is newer; the classes are by the number of tiles, since what fills 132
+// multiprocessors decides.
 #include "policy/experts_cuda.h"
 
 #include "base/text.h"
@@ -26,7 +27,7 @@ struct Expert {
 };
 
 // The order of tiles is order_of's and the sizes are lineup.h's, where not wished.
-constexpr std::array<Expert, 50> kExperts = {{
+constexpr std::array<Expert, 57> kExperts = {{
     {Regime::tiny, "sm90 schedule=cooperative consumers=1 tile_m=64 tile_n=16 tile_k=64 stages=2"},
     {Regime::tiny, "sm90 schedule=single tile_m=64 tile_n=16 tile_k=128 stages=2"},
     {Regime::tiny, "sm90 schedule=cooperative consumers=1 tile_m=64 tile_n=16 tile_k=128 stages=4"},
@@ -73,6 +74,21 @@ constexpr std::array<Expert, 50> kExperts = {{
      "sm90 schedule=cooperative consumers=1 tile_m=64 tile_n=64 tile_k=64 stages=8 "
      "split_k=8 reduce=cluster epilogue=direct"},
     {Regime::split,
+     "sm90 schedule=cooperative consumers=2 tile_m=128 tile_n=128 tile_k=64 stages=6 "
+     "split_k=4 reduce=spread"},
+    {Regime::split,
+     "sm90 schedule=cooperative consumers=2 tile_m=128 tile_n=128 tile_k=64 stages=6 "
+     "split_k=8 reduce=spread"},
+    {Regime::split,
+     "sm90 schedule=cooperative consumers=1 tile_m=64 tile_n=128 tile_k=128 stages=4 "
+     "split_k=4 reduce=spread"},
+    {Regime::split,
+     "sm90 schedule=cooperative consumers=2 tile_m=128 tile_n=64 tile_k=64 stages=8 "
+     "split_k=12 reduce=spread"},
+    {Regime::split,
+     "sm90 schedule=cooperative consumers=2 tile_m=256 tile_n=128 tile_k=64 stages=4 "
+     "split_k=16 reduce=spread"},
+    {Regime::split,
      "sm80 form=tile tile_m=32 tile_n=32 tile_k=64 warps_m=1 warps_n=1 warps_k=4 "
      "stages=4 split_k=8 reduce=cluster epilogue=exchange"},
     {Regime::split,
@@ -99,6 +115,12 @@ constexpr std::array<Expert, 50> kExperts = {{
     {Regime::middle,
      "sm90 schedule=cooperative consumers=2 tile_m=128 tile_n=64 tile_k=64 stages=8 "
      "split_k=2 reduce=workspace"},
+    {Regime::middle,
+     "sm90 schedule=cooperative consumers=2 tile_m=128 tile_n=256 tile_k=64 stages=4 "
+     "split_k=4 reduce=spread"},
+    {Regime::middle,
+     "sm90 schedule=cooperative consumers=2 tile_m=256 tile_n=128 tile_k=64 stages=4 "
+     "split_k=3 reduce=spread"},
     {Regime::middle, "sm90 schedule=single tile_m=128 tile_n=64 tile_k=128 stages=4 epilogue=tma"},
     {Regime::middle,
      "sm80 form=tile tile_m=64 tile_n=64 tile_k=64 warps_m=2 warps_n=2 warps_k=1 "
@@ -200,13 +222,18 @@ constexpr std::array<std::string_view, 15> kTiles80 = {
     "fragments=double",
     "form=tile tile_m=128 tile_n=128 tile_k=32 warps_m=2 warps_n=2 warps_k=1 stages=4",
 };
-constexpr std::array<std::string_view, 6> kSplits = {
+constexpr std::array<std::string_view, 11> kSplits = {
     "split_k=1",
     "split_k=2 reduce=cluster",
+    "split_k=3 reduce=cluster",
     "split_k=4 reduce=cluster",
     "split_k=8 reduce=cluster",
     "split_k=4 reduce=workspace",
     "split_k=16 reduce=workspace",
+    "split_k=3 reduce=spread",
+    "split_k=4 reduce=spread",
+    "split_k=8 reduce=spread",
+    "split_k=16 reduce=spread",
 };
 
 // Later wishes replace earlier ones.

@@ -14,20 +14,27 @@ using Reason = std::optional<std::string>;
 constexpr std::int64_t kLargest = std::int64_t{1} << 31;  // kernels count in 32 bits
 // CTAs for each multiprocessor beyond which K is not split; it also bounds the partial sums.
 constexpr double kMostSplitCtas = 8;
+// reduce=spread is for CTAs that run at once, two to a multiprocessor at most; it also bounds its
+// counters.
+constexpr double kMostSpreadCtas = 2;
 constexpr std::int64_t kSmallestSlice = 64;  // of K, or splitting is all overhead
 
 }  // namespace
 
 Decision split_k() {
-  return {"split_k", {"1", "2", "4", "8", "16"}, {}, "CTAs that share the K of one tile"};
+  return {"split_k",
+          {"1", "2", "3", "4", "5", "6", "7", "8", "12", "16"},
+          {},
+          "CTAs that share the K of one tile"};
 }
 
 Decision reduce() {
   return {"reduce",
-          {"cluster", "workspace"},
-          {{"split_k", {"2", "4", "8", "16"}}},
+          {"cluster", "workspace", "spread"},
+          {{"split_k", {"2", "3", "4", "5", "6", "7", "8", "12", "16"}}},
           "where their sums meet: cluster: each CTA adds a part from its peers' shared memory; "
-          "workspace: in L2, and the last to arrive adds"};
+          "workspace: in L2, and the last to arrive adds; spread: in L2, and each that is still "
+          "there adds a part"};
 }
 
 Decision raster() {
@@ -129,6 +136,21 @@ std::vector<Rule> common_rules(std::string_view feature) {
                            "without it",
                            said(c, "split_k"), tiles * static_cast<double>(split), tiles,
                            d.cuda.multiprocessors);
+                     }
+                     return reason;
+                   }});
+  rules.push_back({"spread-ctas",
+                   {"tile_m", "tile_n", "split_k", "reduce"},
+                   [](const Choices& c, const Problem& p, const Device& d) {
+                     Reason reason;
+                     if (!c.is("reduce", "spread")) return reason;
+                     const double ctas = static_cast<double>(tiles_of(p.m, c.number("tile_m"))) *
+                                         static_cast<double>(tiles_of(p.n, c.number("tile_n"))) *
+                                         static_cast<double>(p.batch * c.number("split_k"));
+                     if (ctas > kMostSpreadCtas * d.cuda.multiprocessors) {
+                       reason = fmt::format(
+                           "reduce=spread: {:.0f} CTAs do not run at once on {} multiprocessors",
+                           ctas, d.cuda.multiprocessors);
                      }
                      return reason;
                    }});

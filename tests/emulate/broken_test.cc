@@ -55,6 +55,11 @@ constexpr Subject kCluster = {
     "in_flight=1 epilogue=direct raster=m group=1 sizes=runtime",
     "72x72x520 f16 acc=f32 nt"};
 
+constexpr Subject kSpread = {
+    "sm90 schedule=cooperative consumers=1 tile_m=64 tile_n=48 tile_k=64 stages=2 split_k=5 "
+    "reduce=spread in_flight=1 epilogue=direct raster=m group=1 sizes=runtime",
+    "72x40x520 f16 acc=f32 nn"};
+
 struct Fault {
   const char* name;
   Subject subject;
@@ -103,17 +108,31 @@ constexpr Fault kFaults[] = {
      "if constexpr (true) {\n      if (lane == 0)"},
     {"LeavesWhileAPeerSends", kMulticast, "sm90_gemm.cuh",
      "if constexpr (kMulticast > 1) cluster_sync();  // a peer", "// a peer"},
-    {"MoreRegistersThanGiven", kDonating, "sm90_gemm.cuh", "160 : 240>", "168 : 248>"},
+    {"RegistersNotGiven", kDonating, "sm90_gemm.cuh", "if constexpr (kDonates) give_registers<",
+     "if constexpr (false) give_registers<"},
     {"LeavesWhileAPeerReads", kCluster, "split_k.cuh", "cluster_sync();  // nobody", "// nobody"},
     {"BufferWhileRingIsRead", kCluster, "sm90_gemm.cuh",
      "        named_barrier(1, kHolders);\n        reduce_in", "        reduce_in"},
     {"OneSliceTwice", kCluster, "sm90_gemm.cuh", "? rank\n", "? rank / 2 * 2\n"},
+    {"PartsOfThoseWhoLeftForgotten", kSpread, "split_k.cuh", "1U << slice | seen / kLeft",
+     "1U << slice"},
+    {"LeavesThoughAllHaveCome", kSpread, "split_k.cuh",
+     "if ((looked & kCountMask) == kSplit) parts = 1U << slice;", ""},
+    {"LeavesWithItsOwnPart", kSpread, "split_k.cuh", "write(true);", ""},
+    {"CountsBeforeItsLanesHaveWritten", kSpread, "split_k.cuh", "    __syncwarp();\n  };", "  };"},
+    {"CountedWithoutRelease", kSpread, "split_k.cuh", "u32 seen = add_to_counter(counter, kCame)",
+     "u32 seen = add_to_counter_relaxed(counter, kCame)"},
+    {"NotOnceBackToZero", kSpread, "split_k.cuh",
+     "looked = add_to_counter_relaxed(counter, kLooked);", "looked = 0;"},
+    {"BackToZeroTooEarly", kSpread, "split_k.cuh", "(looked / kLooked & kCountMask) == kSplit - 1",
+     "(looked / kLooked & kCountMask) == kSplit - 2"},
+    {"AnotherWarpsCounter", kSpread, "split_k.cuh", "counters + thread / 32", "counters"},
 };
 
 Result<Emulated> made(const Subject& subject, const ScratchFolder& folder,
                       const std::vector<Mutation>& mutations) {
   Device device = invented_h200();
-  device.cuda.multiprocessors = 4;
+  device.cuda.multiprocessors = 8;
   auto source = generate(parse_program(subject.program).value(),
                          parse_problem(subject.problem).value(), device);
   if (!source) return tl::unexpected(source.error());
@@ -130,7 +149,7 @@ EmulatedCall call_of(const Subject& subject, int seed) {
 
 TEST(Emulated, SubjectsAreRightAsTheyAre) {
   for (const Subject& subject :
-       {kTiled, kSplit, kAlongK, kTwoChunks, kAcross, kMulticast, kDonating, kCluster}) {
+       {kTiled, kSplit, kAlongK, kTwoChunks, kAcross, kMulticast, kDonating, kCluster, kSpread}) {
     const ScratchFolder folder;
     const auto kernel = made(subject, folder, {});
     ASSERT_TRUE(kernel) << kernel.error().message;

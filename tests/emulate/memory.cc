@@ -150,11 +150,23 @@ void thread_fence() {
   publish(self());
 }
 
-u32 count_arrival(u32* counter) {
+u32 add_to_counter(u32* counter, u32 amount, bool releases) {
   pause_sometimes();
   check_global(counter, 4, true, "atom");
-  publish(self());  // a release
-  return (*counter)++;
+  if (releases) publish(self());
+  const u32 before = *counter;
+  *counter += amount;
+  return before;
+}
+
+u32 read_counter(const u32* counter) {
+  // Others run before it looks again: a look takes long.
+  for (u32 turns = random_below(8); turns > 0; --turns) {
+    wake(self());
+    block("a look at a counter");
+  }
+  check_global(counter, 4, false, "ld.acquire");
+  return *counter;
 }
 
 }  // namespace emu

@@ -121,8 +121,12 @@ void check_memory(const Program& p, const Problem& problem, const Device& device
 
   // Counters in front, whole 256 bytes; then 16 bytes for each thread, piece and slice.
   const std::int64_t tiles = up(s.m, m) * up(s.n, n) * problem.batch;
-  if (p.word("reduce") == "workspace") {
-    EXPECT_GE(call.zeroed_bytes, tiles * 4);
+  if (p.word("reduce") == "workspace" || p.word("reduce") == "spread") {
+    const std::int64_t warps = p.family().name == "sm90" ? call.threads / 128 * 4
+                               : p.word("form") == "direct"
+                                   ? 1
+                                   : p.number("warps_m") * p.number("warps_n");
+    EXPECT_GE(call.zeroed_bytes, tiles * 4 * (p.word("reduce") == "spread" ? warps : 1));
     EXPECT_EQ(call.zeroed_bytes % 256, 0);
     EXPECT_GE(call.workspace_bytes, call.zeroed_bytes + tiles * split * m * n * 4);
   } else {

@@ -81,24 +81,34 @@ std::string heading(const Program& program, const Problem& problem) {
 
 namespace {
 
-// Room for as many counters as any program of this device may have tiles (rule split-ctas), and at
-// least for this problem's: the same for most sizes, so that they may share a workspace.
-std::string head_bytes(const std::string& tiles) {
-  return fmt::format("roundup(max({},8*sms)*4,256)", tiles);
+// Room for as many counters as any program of this device may have (rules split-ctas, spread-ctas:
+// at most a tile for each multiprocessor with 16 warps of sums, or four times the tiles with one
+// counter), and at least for this problem's: the same for most sizes and for all programs, so that
+// they may share a workspace.
+std::string head_bytes(const Program& program, const std::string& tiles, std::int64_t holders) {
+  const std::string counters =
+      program.word("reduce") == "spread" ? fmt::format("{}*{}", tiles, holders / 32) : tiles;
+  return fmt::format("roundup(max({},16*sms)*4,256)", counters);
+}
+
+bool uses_workspace(const Program& program) {
+  return program.word("reduce") == "workspace" || program.word("reduce") == "spread";
 }
 
 }  // namespace
 
-std::string head_argument(const Program& program, const std::string& tiles) {
-  return program.word("reduce") == "workspace" ? "i32:" + head_bytes(tiles) : "i32:0";
+std::string head_argument(const Program& program, const std::string& tiles, std::int64_t holders) {
+  return uses_workspace(program) ? "i32:" + head_bytes(program, tiles, holders) : "i32:0";
 }
 
-void add_workspace(Source& source, const Program& program, const std::string& tiles) {
-  if (program.word("reduce") != "workspace") return;
+void add_workspace(Source& source, const Program& program, const std::string& tiles,
+                   std::int64_t holders) {
+  if (!uses_workspace(program)) return;
   const std::int64_t tile = program.number("tile_m") * program.number("tile_n");
-  source.launch.cuda.zeroed = head_bytes(tiles);
+  const std::string head = head_bytes(program, tiles, holders);
+  source.launch.cuda.zeroed = head;
   source.launch.workspace =
-      fmt::format("{}+{}*{}", head_bytes(tiles), tiles, tile * program.number("split_k") * 4);
+      fmt::format("{}+{}*{}", head, tiles, tile * program.number("split_k") * 4);
 }
 
 std::string_view served_parameters(Form form) {

@@ -38,10 +38,13 @@ class Fields {
 void add_sizes(Fields& fields, Source& source, const Program& program, const Problem& problem);
 // "// sm90 ..." and the problem, in lines of at most 100 columns.
 [[nodiscard]] std::string heading(const Program& program, const Problem& problem);
-// The workspace of reduce=workspace (split_k.cuh): a head of counters, then partial tiles. `tiles`
-// counts those of all batch entries. And the kernel's argument that says how large the head is.
-[[nodiscard]] std::string head_argument(const Program& program, const std::string& tiles);
-void add_workspace(Source& source, const Program& program, const std::string& tiles);
+// The workspace of reduce=workspace and reduce=spread (split_k.cuh): a head of counters, then
+// partial tiles. `tiles` counts those of all batch entries, `holders` are a CTA's threads with
+// sums. And the kernel's argument that says how large the head is.
+[[nodiscard]] std::string head_argument(const Program& program, const std::string& tiles,
+                                        std::int64_t holders);
+void add_workspace(Source& source, const Program& program, const std::string& tiles,
+                   std::int64_t holders);
 // What Form::served adds to a kernel's parameters, to what it passes on, and to its launch.
 [[nodiscard]] std::string_view served_parameters(Form form);
 [[nodiscard]] std::string_view served_values(Form form);

@@ -104,9 +104,10 @@ Source sm80_source(const Program& program, const Problem& problem, const Device&
   const std::int64_t warps = program.number("warps_k") *
                              (tiled ? program.number("warps_m") * program.number("warps_n") : 1);
   launch.cuda.threads = static_cast<int>(32 * warps);
+  const std::int64_t holders = tiled ? 32 * warps / program.number("warps_k") : 32;
   launch.cuda.shared_bytes = std::to_string(shared_bytes(program));
   launch.cuda.arguments = {"a", "b", "c", "workspace",
-                           cuda_text::head_argument(program, tiles + "*batch")};
+                           cuda_text::head_argument(program, tiles + "*batch", holders)};
   for (const char* argument : {"i32:M", "i32:N", "i32:K", "i64:lda", "i64:ldb", "i64:ldc", "i64:sa",
                                "i64:sb", "i64:sc", "alpha", "beta"}) {
     launch.cuda.arguments.emplace_back(argument);
@@ -114,7 +115,7 @@ Source sm80_source(const Program& program, const Problem& problem, const Device&
   cuda_text::add_served(launch, form);
   const CudaAlignment aligned = alignment_of(problem);
   launch.cuda.alignment = std::min({aligned.a, aligned.b, aligned.c});
-  cuda_text::add_workspace(source, program, tiles + "*batch");
+  cuda_text::add_workspace(source, program, tiles + "*batch", holders);
   return source;
 }
 

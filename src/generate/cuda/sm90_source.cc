@@ -165,8 +165,9 @@ Launch launch_of(const Program& p, const Problem& problem, Form form, const Shap
     cuda.maps.push_back({'c', 64, 64, 128, 128});
     cuda.arguments.emplace_back("map2");
   }
-  cuda.arguments.insert(cuda.arguments.end(),
-                        {"c", "workspace", cuda_text::head_argument(p, tiles_text(p))});
+  cuda.arguments.insert(
+      cuda.arguments.end(),
+      {"c", "workspace", cuda_text::head_argument(p, tiles_text(p), 128 * s.consumers)});
   for (const char* argument :
        {"i32:M", "i32:N", "i32:K", "i64:ldc", "i64:sc", "i32:batch", "alpha", "beta"}) {
     cuda.arguments.emplace_back(argument);
@@ -179,7 +180,9 @@ Launch launch_of(const Program& p, const Problem& problem, Form form, const Shap
                                               s.cluster_m, s.n, s.cluster_n);
   std::string ctas = cluster == 1 ? tiles : fmt::format("{}*{}", tiles, cluster);
   if (p.word("grid") == "persistent") ctas = fmt::format("min({},slots)", ctas);
-  cuda.grid = {ctas, p.word("reduce") == "workspace" ? std::to_string(s.split) : "1", "1"};
+  // Slices that do not form a cluster are apart in the grid.
+  const bool apart = s.split > 1 && p.word("reduce") != "cluster";
+  cuda.grid = {ctas, apart ? std::to_string(s.split) : "1", "1"};
   cuda.cluster = {cluster, 1, 1};
   cuda.threads = threads_of(p, s);
   std::int64_t ring = std::int64_t{s.stages} * (s.m + s.n) * s.k * 2;
@@ -212,7 +215,7 @@ Source sm90_source(const Program& program, const Problem& problem, const Device&
                   fmt::arg("map_c_used", shape.tma_store ? "map_c" : "map_a"),
                   fmt::arg("served", cuda_text::served_parameters(form)),
                   fmt::arg("given", cuda_text::served_values(form)));
-  cuda_text::add_workspace(source, program, tiles_text(program));
+  cuda_text::add_workspace(source, program, tiles_text(program), 128 * shape.consumers);
   return source;
 }
 

@@ -33,7 +33,8 @@ u32 peer_address(u32 address, u32 rank);
 void load_global(const void* from, void* to, int bytes);
 void store_global(void* to, const void* from, int bytes);  // seen by others after a fence
 void thread_fence();
-u32 count_arrival(u32* counter);
+u32 add_to_counter(u32* counter, u32 amount, bool releases);
+u32 read_counter(const u32* counter);
 
 // ---- asynchronous units (async.cc)
 void copy_async(u32 to, const void* from, int bytes, int valid);

@@ -97,15 +97,30 @@ __device__ __forceinline__ float4 read_peer(u32 address) {
                : "memory");
   return v;
 }
-// Adds one to a counter in global memory; the value before. What this thread wrote, or saw behind a
+// Adds to a counter in global memory; the value before. What this thread wrote, or saw behind a
 // barrier, is released with it, and what others released is acquired.
-__device__ __forceinline__ u32 count_arrival(u32* counter) {
+__device__ __forceinline__ u32 add_to_counter(u32* counter, u32 amount) {
   u32 before;
-  asm volatile("atom.acq_rel.gpu.global.add.u32 %0, [%1], 1;"
+  asm volatile("atom.acq_rel.gpu.global.add.u32 %0, [%1], %2;"
                : "=r"(before)
-               : "l"(counter)
+               : "l"(counter), "r"(amount)
                : "memory");
   return before;
+}
+// The same without an order of anything else.
+__device__ __forceinline__ u32 add_to_counter_relaxed(u32* counter, u32 amount) {
+  u32 before;
+  asm volatile("atom.relaxed.gpu.global.add.u32 %0, [%1], %2;"
+               : "=r"(before)
+               : "l"(counter), "r"(amount)
+               : "memory");
+  return before;
+}
+// A look at it that acquires.
+__device__ __forceinline__ u32 read_counter(const u32* counter) {
+  u32 value;
+  asm volatile("ld.acquire.gpu.global.u32 %0, [%1];" : "=r"(value) : "l"(counter) : "memory");
+  return value;
 }
 
 // A number that the compiler does not know from here on, so that it does not unroll by it.

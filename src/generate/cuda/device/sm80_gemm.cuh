@@ -228,7 +228,13 @@ struct Sm80Gemm {
     } else {
       const i64 tile_index = static_cast<i64>(blockIdx.x) + entry * gridDim.x;
       float4* partial = workspace.partial(tile_index, kPieces, kHolders, C.split);
-      if (holds) {
+      if constexpr (C.reduce == Reduce::spread) {
+        if (holds) {
+          reduce_spread<kPieces, kWide, C.split>(sums, partial,
+                                                 workspace.counter(tile_index * (kHolders / 32)),
+                                                 slice, holder, kHolders, store);
+        }
+      } else if (holds) {
         reduce_through_workspace<kPieces, kWide, C.split>(
             sums, partial, workspace.counter(tile_index), reinterpret_cast<u32*>(shared), slice,
             holder, kHolders, [] { named_barrier(1, kHolders); }, store);

@@ -115,9 +115,9 @@ struct Sm90Gemm {
     const int rank = kCluster > 1 ? static_cast<int>(blockIdx.x) % kCluster : 0;
     p.part_m = kMulticast > 1 ? rank % C.cluster_m : 0;
     p.part_n = kMulticast > 1 ? rank / C.cluster_m : 0;
-    const int slice = C.reduce == Reduce::cluster     ? rank
-                      : C.reduce == Reduce::workspace ? static_cast<int>(blockIdx.y)
-                                                      : 0;
+    const int slice = C.reduce == Reduce::cluster ? rank
+                      : C.reduce != Reduce::none  ? static_cast<int>(blockIdx.y)
+                                                  : 0;
     const int tiles_k = ceil_div(depth, C.tile_k);
     const int share = ceil_div(tiles_k, C.split);
     p.first_k = slice * share;
@@ -294,12 +294,18 @@ struct Sm90Gemm {
             pieces, reinterpret_cast<float4*>(shared.base), thread, kHolders, true, store);
       } else {
         const i64 index = blockIdx.x;
+        const int slice = static_cast<int>(blockIdx.y);
         float4* partial = arg.workspace.partial(index, kPieces, kHolders, C.split);
-        reduce_through_workspace<kPieces, Stores::kWide, C.split>(
-            pieces, partial, arg.workspace.counter(index),
-            reinterpret_cast<u32*>(shared.base + (shared.flag - shared.ring)),
-            static_cast<int>(blockIdx.y), thread, kHolders, [] { named_barrier(1, kHolders); },
-            store);
+        if constexpr (C.reduce == Reduce::spread) {
+          reduce_spread<kPieces, Stores::kWide, C.split>(
+              pieces, partial, arg.workspace.counter(index * (kHolders / 32)), slice, thread,
+              kHolders, store);
+        } else {
+          reduce_through_workspace<kPieces, Stores::kWide, C.split>(
+              pieces, partial, arg.workspace.counter(index),
+              reinterpret_cast<u32*>(shared.base + (shared.flag - shared.ring)), slice, thread,
+              kHolders, [] { named_barrier(1, kHolders); }, store);
+        }
       }
     }
   }

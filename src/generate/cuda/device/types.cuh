@@ -15,7 +15,7 @@ enum class Type { f16, bf16, f32 };
 // wide runs; through shared memory; by the copy engine (sm90).
 enum class Epilogue { direct, exchange, shared, tma };
 // Where the slices of K are added (split_k.cuh).
-enum class Reduce { none, cluster, workspace };
+enum class Reduce { none, cluster, workspace, spread };
 
 __host__ __device__ constexpr int bytes_of(Type type) {
   return type == Type::f32 ? 4 : 2;

@@ -49,8 +49,14 @@ inline float4 read_peer(u32 address) {
   emu::load_shared(address, &v, 16);
   return v;
 }
-inline u32 count_arrival(u32* counter) {
-  return emu::count_arrival(counter);
+inline u32 add_to_counter(u32* counter, u32 amount) {
+  return emu::add_to_counter(counter, amount, true);
+}
+inline u32 add_to_counter_relaxed(u32* counter, u32 amount) {
+  return emu::add_to_counter(counter, amount, false);
+}
+inline u32 read_counter(const u32* counter) {
+  return emu::read_counter(counter);
 }
 inline float reciprocal(float x) {
   return 1.0F / x;
