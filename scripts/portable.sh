@@ -5,6 +5,7 @@
 # NVRTC (or a cache filled elsewhere) to tune for its CUDA device.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
-scripts/build.sh portable tilewright tilewright-runner tilewright-cuda-runner tilewright-nvrtc
+scripts/build.sh portable tilewright tilewright-runner tilewright-cuda-runner tilewright-nvrtc \
+  tilewright-library
 ctest --test-dir build/portable -R '^portable\.' --no-tests=error --output-on-failure
-ls -l build/portable/bin/tilewright{,-runner,-cuda-runner,-nvrtc}
+ls -l build/portable/bin/tilewright{,-runner,-cuda-runner,-nvrtc} build/portable/lib/libtilewright.so.*.*
