@@ -2,7 +2,7 @@
 # What a newcomer types. Each target installs what it misses (scripts/bootstrap.sh), then calls one
 # script; CMake and its presets do the work, and may as well be used alone.
 # Environment: JOBS (parallel jobs), BUDGET (of the demo, such as 2m).
-.PHONY: help demo check check-long portable format tidy
+.PHONY: help demo check check-long portable docs format tidy
 .DEFAULT_GOAL := help
 
 help: ## this list
@@ -24,6 +24,11 @@ check-long: ## the same, a minute per fuzzer, ThreadSanitizer and the portable b
 portable: ## build/portable/bin: binaries that need only glibc 2.36 or newer
 	@scripts/bootstrap.sh build test
 	@scripts/portable.sh
+
+docs: ## build/docs/html: the reference of the runtime library
+	@scripts/bootstrap.sh docs
+	@mkdir -p build/docs && doxygen docs/Doxyfile
+	@echo build/docs/html/index.html
 
 format: ## clang-format-19 over all C++ files
 	@scripts/bootstrap.sh style

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# Installs what is missing of the named groups of packages.txt: bootstrap.sh build [test|fuzz|style]...
+# Installs what is missing of the named groups of packages.txt: bootstrap.sh build [test|fuzz|style|docs]...
 # Silent and quick when nothing is missing. Exit 3 with the command to type when it cannot install.
 # The group test brings python-packages.txt into .venv (or TILEWRIGHT_VENV), if that can be done: the
 # tests that need them skip without.
@@ -18,7 +18,7 @@ for group in "$@"; do
   fi
   wanted+=("${names[@]}")
 done
-[ "${#wanted[@]}" -gt 0 ] || { echo "usage: bootstrap.sh build [test|fuzz|style]..." >&2; exit 2; }
+[ "${#wanted[@]}" -gt 0 ] || { echo "usage: bootstrap.sh build [test|fuzz|style|docs]..." >&2; exit 2; }
 
 # The environment holds a copy of the list that it was made from.
 python_packages() {

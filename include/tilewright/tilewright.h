@@ -113,8 +113,7 @@ typedef struct tw_gemm_desc {
 TW_API void tw_gemm_desc_init(tw_gemm_desc* desc, tw_type type, int64_t m, int64_t n, int64_t k);
 
 #define TW_DEVICE_AUTO (-2) /**< the first CUDA device if it can be used, else the CPU */
-#define TW_DEVICE_CPU (-1)
-/* 0, 1, ...: a CUDA device */
+#define TW_DEVICE_CPU (-1)  /**< this machine's processors */
 
 /** How a device is opened. */
 typedef struct tw_options {
@@ -137,6 +136,7 @@ typedef struct tw_options {
   uint64_t workspace_bytes;
 } tw_options;
 
+/** The defaults: TW_DEVICE_AUTO, installed wisdom, every processor that this process may use. */
 TW_API void tw_options_init(tw_options* options);
 
 /** An opened device. */
@@ -206,6 +206,7 @@ typedef struct tw_counts {
   uint64_t vendor;   /**< by the vendor's library: not ours */
   uint64_t empty;    /**< nothing to multiply: C scaled, or no element at all */
 } tw_counts;
+/** @return TW_OK or TW_INVALID for a NULL */
 TW_API tw_status tw_get_counts(tw_handle handle, tw_counts* counts);
 
 /** Why the last call on this thread that did not return TW_OK did not, in one line; never NULL.

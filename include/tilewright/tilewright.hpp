@@ -31,6 +31,7 @@
 
 namespace tw {
 
+/// The strong enumerations are those of tilewright.h, which says what they mean.
 enum class Type : std::int32_t { f16 = TW_F16, bf16 = TW_BF16, f32 = TW_F32 };
 /// n: A is m x k, B is k x n. t: A is k x m, B is n x k. Rows one after another.
 enum class Layout : std::int32_t { n = TW_N, t = TW_T };

@@ -140,6 +140,9 @@ Result<int> doctor(const Cli& cli, const std::string& format) {
   const Device host = host_of(cli);
   std::vector<Line> lines = examine(cli, host);
   lines.push_back(device_line(cli, device));
+  if (device) {
+    for (Line& line : runtime_lines(*device)) lines.push_back(std::move(line));
+  }
   if (format == "json") {
     nlohmann::ordered_json json;
     json["schema_version"] = kReportSchemaVersion;

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "base/error.h"
+#include "device/device.h"
 
 #include <string>
 #include <vector>
@@ -20,5 +21,8 @@ struct DoctorLine {
 
 // The CUDA driver, each of its devices, and the libraries and compilers that tuning for it needs.
 [[nodiscard]] std::vector<DoctorLine> cuda_lines();
+
+// What the runtime library knows of a device, and which kernel a product there would get.
+[[nodiscard]] std::vector<DoctorLine> runtime_lines(const Device& device);
 
 }  // namespace tilewright

@@ -48,6 +48,7 @@ int run(int argc, char** argv) {
   add_compile(app, cli);
   add_explain(app, cli);
   add_report(app, cli);
+  add_record(app, cli);
   add_db(app, cli);
   add_wisdom(app, cli);
   add_doctor(app, cli);

@@ -21,34 +21,60 @@ __extension__ using Wide = __int128;
 constexpr std::int64_t kMostBytes = std::int64_t{1} << 62;
 
 template <class... Values>
-tl::unexpected<Failure> invalid(fmt::format_string<Values...> text, Values&&... values) {
+[[gnu::cold, gnu::noinline]] tl::unexpected<Failure> invalid(fmt::format_string<Values...> text,
+                                                             Values&&... values) {
   return tl::unexpected(Failure{TW_INVALID, fmt::format(text, std::forward<Values>(values)...)});
 }
 
-// What an enumeration's field may hold.
+// What an enumeration's field may hold: 0 .. last.
 struct Word {
-  std::string_view field;
-  std::int32_t value;
-  std::int32_t last;  // 0 .. last
+  std::string_view name;
+  std::int32_t tw_gemm_desc::* field;
+  std::int32_t last;
   std::string_view names;
 };
+constexpr std::array kWords = {
+    Word{"in", &tw_gemm_desc::in, TW_BF16, "TW_F16, TW_BF16"},
+    Word{"out", &tw_gemm_desc::out, TW_F32, "TW_F16, TW_BF16, TW_F32"},
+    Word{"a_layout", &tw_gemm_desc::a_layout, TW_T, "TW_N, TW_T"},
+    Word{"b_layout", &tw_gemm_desc::b_layout, TW_T, "TW_N, TW_T"},
+    Word{"sums", &tw_gemm_desc::sums, TW_F16_SUMS, "TW_F32_SUMS, TW_F16_SUMS"},
+    Word{"activation", &tw_gemm_desc::activation, TW_SILU,
+         "TW_NO_ACTIVATION, TW_RELU, TW_GELU, TW_SILU"},
+    Word{"mode", &tw_gemm_desc::mode, TW_BATCH_INVARIANT,
+         "TW_FASTEST, TW_DETERMINISTIC, TW_BATCH_INVARIANT"},
+};
 
-// One stored matrix: what the caller said of it, and how messages call it.
+struct Size {
+  std::string_view name;
+  std::int64_t tw_gemm_desc::* field;
+};
+constexpr std::array kSizes = {Size{"m", &tw_gemm_desc::m}, Size{"n", &tw_gemm_desc::n},
+                               Size{"k", &tw_gemm_desc::k}, Size{"batch", &tw_gemm_desc::batch}};
+
+// How messages call a stored matrix, and whether its strides may be 0.
+struct Named {
+  std::string_view matrix, row_stride, batch_stride;
+  bool repeats;
+};
+constexpr Named kA = {"A", "lda", "stride_a", true};
+constexpr Named kB = {"B", "ldb", "stride_b", true};
+constexpr Named kC = {"C", "ldc", "stride_c", false};
+
 struct Matrix {
-  std::string_view name, row_stride_name, batch_stride_name;
-  std::int64_t rows, columns, row_stride, batch_stride;
+  std::int64_t rows, columns;
   std::size_t element;
-  bool repeats;  // strides of 0 are allowed
+  std::int64_t row_stride, batch_stride;  // what the caller said, then what it means
 };
 
 // Spells out the strides, or says what is wrong with them.
-tl::expected<void, Failure> resolve(Matrix& x, std::int64_t batch) {
+tl::expected<void, Failure> resolve(Matrix& x, const Named& name, std::int64_t batch) {
   if (x.row_stride == TW_PACKED) x.row_stride = x.columns;
-  const bool repeated = x.repeats && x.row_stride == 0;
+  const bool repeated = name.repeats && x.row_stride == 0;
   if (!repeated && x.row_stride < x.columns) {
-    return invalid("{}={} is less than the {} columns of {}{}", x.row_stride_name, x.row_stride,
-                   x.columns, x.name,
-                   x.repeats ? " and neither 0 nor TW_PACKED" : " and not TW_PACKED");
+    return invalid("{}={} is less than the {} columns of {}{}", name.row_stride, x.row_stride,
+                   x.columns, name.matrix,
+                   name.repeats ? " and neither 0 nor TW_PACKED" : " and not TW_PACKED");
   }
   if (x.rows <= 1) x.row_stride = x.columns;
   const Wide rows = x.rows, columns = x.columns;
@@ -56,36 +82,30 @@ tl::expected<void, Failure> resolve(Matrix& x, std::int64_t batch) {
   // Rows that repeat take the room of one; else the last row's gap counts as well.
   const Wide packed = x.row_stride == 0 ? entry : rows * x.row_stride;
   const Wide most = kMostBytes / static_cast<std::int64_t>(x.element);
-  Wide stride = x.batch_stride == TW_PACKED || batch <= 1 ? packed : x.batch_stride;
-  if (stride < 0 || (stride == 0 && !x.repeats && entry > 0)) {
+  const Wide stride = x.batch_stride == TW_PACKED || batch <= 1 ? packed : x.batch_stride;
+  if (stride < 0 || (stride == 0 && !name.repeats && entry > 0)) {
     return invalid(
-        "{}={} is {} and not TW_PACKED", x.batch_stride_name, x.batch_stride,
+        "{}={} is {} and not TW_PACKED", name.batch_stride, x.batch_stride,
         x.batch_stride == 0 ? "0: every batch entry would be written to one place" : "negative");
   }
   const Wide all = entry == 0 || batch == 0 ? 0 : (batch - 1) * stride + entry;
   if (all > most || stride > most) {
     return invalid("{} takes more than 2^62 bytes: {} rows of {} columns, {}={}, batch={}, {}={}",
-                   x.name, x.rows, x.columns, x.row_stride_name, x.row_stride, batch,
-                   x.batch_stride_name, x.batch_stride);
+                   name.matrix, x.rows, x.columns, name.row_stride, x.row_stride, batch,
+                   name.batch_stride, x.batch_stride);
   }
   x.batch_stride = batch <= 1 ? 0 : static_cast<std::int64_t>(stride);
   return {};
 }
 
 tl::expected<void, Failure> check_words(const tw_gemm_desc& d) {
-  const std::array words = {
-      Word{"in", d.in, TW_BF16, "TW_F16, TW_BF16"},
-      Word{"out", d.out, TW_F32, "TW_F16, TW_BF16, TW_F32"},
-      Word{"a_layout", d.a_layout, TW_T, "TW_N, TW_T"},
-      Word{"b_layout", d.b_layout, TW_T, "TW_N, TW_T"},
-      Word{"sums", d.sums, TW_F16_SUMS, "TW_F32_SUMS, TW_F16_SUMS"},
-      Word{"activation", d.activation, TW_SILU, "TW_NO_ACTIVATION, TW_RELU, TW_GELU, TW_SILU"},
-      Word{"mode", d.mode, TW_BATCH_INVARIANT, "TW_FASTEST, TW_DETERMINISTIC, TW_BATCH_INVARIANT"},
-  };
-  for (const Word& word : words) {
-    if (word.value < 0 || word.value > word.last) {
-      return invalid("{}={} is none of {}", word.field, word.value, word.names);
+  for (const Word& word : kWords) {
+    if (const std::int32_t value = d.*word.field; value < 0 || value > word.last) {
+      return invalid("{}={} is none of {}", word.name, value, word.names);
     }
+  }
+  for (const Size& size : kSizes) {
+    if (d.*size.field < 0) return invalid("{}={} is negative", size.name, d.*size.field);
   }
   constexpr std::array<std::string_view, 3> kTypes = {"TW_F16", "TW_BF16", "TW_F32"};
   if (d.out != d.in && d.out != TW_F32) {
@@ -134,11 +154,6 @@ tl::expected<Call, Failure> checked(const tw_gemm_desc* desc) {
   if (!known) return tl::unexpected(known.error());
   const tw_gemm_desc& d = *known;
   if (auto fine = check_words(d); !fine) return tl::unexpected(std::move(fine.error()));
-  for (const auto& [name, value] :
-       {std::pair{"m", d.m}, {"n", d.n}, {"k", d.k}, {"batch", d.batch}}) {
-    if (value < 0) return invalid("{}={} is negative", name, value);
-  }
-
   Call call{.in = kElements[static_cast<std::size_t>(d.in)],
             .out = kElements[static_cast<std::size_t>(d.out)],
             .a_transposed = d.a_layout == TW_T,
@@ -150,13 +165,11 @@ tl::expected<Call, Failure> checked(const tw_gemm_desc* desc) {
             .n = d.n,
             .k = d.k,
             .batch = d.batch};
-  Matrix a{"A",   "lda",      "stride_a",       call.a_rows(), call.a_columns(),
-           d.lda, d.stride_a, size_of(call.in), true};
-  Matrix b{"B",   "ldb",      "stride_b",       call.b_rows(), call.b_columns(),
-           d.ldb, d.stride_b, size_of(call.in), true};
-  Matrix c{"C", "ldc", "stride_c", call.m, call.n, d.ldc, d.stride_c, size_of(call.out), false};
-  for (Matrix* matrix : {&a, &b, &c}) {
-    if (auto fine = resolve(*matrix, call.batch); !fine) {
+  Matrix a{call.a_rows(), call.a_columns(), size_of(call.in), d.lda, d.stride_a};
+  Matrix b{call.b_rows(), call.b_columns(), size_of(call.in), d.ldb, d.stride_b};
+  Matrix c{call.m, call.n, size_of(call.out), d.ldc, d.stride_c};
+  for (const auto& [matrix, name] : {std::pair{&a, &kA}, {&b, &kB}, {&c, &kC}}) {
+    if (auto fine = resolve(*matrix, *name, call.batch); !fine) {
       return tl::unexpected(std::move(fine.error()));
     }
   }

@@ -29,33 +29,30 @@ Clock::rep next_save() {
   return (Clock::now() + kInterval).time_since_epoch().count();
 }
 
-// Handles may outlive the end of the process's own code, so the recorder is saved here, not when
-// the last of them lets go of it.
-class OfThisProcess {
- public:
-  static OfThisProcess& instance() {
-    static OfThisProcess one;
-    return one;
-  }
-  [[nodiscard]] const std::shared_ptr<Recorder>& recorder() const { return recorder_; }
+// The recorder of this process is never destroyed: handles may outlive the end of the process's own
+// code, and so may forks. It is saved at the end instead.
+std::shared_ptr<Recorder>* made_for_this_process() {
+  const char* file = std::getenv("TILEWRIGHT_RECORD");
+  if (file == nullptr || *file == '\0') return new std::shared_ptr<Recorder>();
+  std::error_code error;
+  auto path = std::filesystem::absolute(file, error);
+  return new std::shared_ptr<Recorder>(
+      std::make_shared<Recorder>(error ? std::filesystem::path(file) : std::move(path)));
+}
 
- private:
-  OfThisProcess() {
-    const char* file = std::getenv("TILEWRIGHT_RECORD");
-    if (file == nullptr || *file == '\0') return;
-    std::error_code error;
-    auto path = std::filesystem::absolute(file, error);
-    recorder_ = std::make_shared<Recorder>(error ? std::filesystem::path(file) : std::move(path));
-    ::pthread_atfork([] { instance().recorder_->before_fork(); },
-                     [] { instance().recorder_->after_fork_in_parent(); },
-                     [] { instance().recorder_->after_fork_in_child(); });
-  }
-  ~OfThisProcess() {
-    if (recorder_) recorder_->save();
-  }
-
-  std::shared_ptr<Recorder> recorder_;
-};
+const std::shared_ptr<Recorder>& this_processes() {
+  static const std::shared_ptr<Recorder>* const recorder = [] {
+    const auto* made = made_for_this_process();
+    if (*made) {
+      std::atexit([] { this_processes()->save(); });
+      ::pthread_atfork([] { this_processes()->before_fork(); },
+                       [] { this_processes()->after_fork_in_parent(); },
+                       [] { this_processes()->after_fork_in_child(); });
+    }
+    return made;
+  }();
+  return *recorder;
+}
 
 }  // namespace
 
@@ -68,7 +65,7 @@ Recorder::~Recorder() {
 }
 
 std::shared_ptr<Recorder> Recorder::of_this_process() {
-  return OfThisProcess::instance().recorder();
+  return this_processes();
 }
 
 Recorder::Entry* Recorder::find_or_add(const Problem& problem) {
