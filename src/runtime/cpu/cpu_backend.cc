@@ -29,7 +29,7 @@ static_assert(static_cast<int>(TW_NO_ACTIVATION) == TW_CPU_NO_ACTIVATION &&
               static_cast<int>(TW_GELU) == TW_CPU_GELU && static_cast<int>(TW_SILU) == TW_CPU_SILU);
 
 // Workspaces up to this size are on the caller's stack.
-constexpr std::size_t kStackBytes = 4096;
+constexpr std::size_t kStackBytes = 8192;
 
 struct Live {
   Live(int threads, std::vector<int> cpus) : team(threads, std::move(cpus)) {}
