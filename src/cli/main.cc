@@ -46,6 +46,7 @@ int run(int argc, char** argv) {
   add_verify(app, cli);
   add_gen(app, cli);
   add_compile(app, cli);
+  add_bundle(app, cli);
   add_explain(app, cli);
   add_report(app, cli);
   add_record(app, cli);

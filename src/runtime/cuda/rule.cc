@@ -16,7 +16,9 @@ constexpr double kWgmmaFlop = 4.9e12, kMmaFlop = 2.2e12;
 constexpr double kPortBytes = 9e10;    // from L2 to a multiprocessor
 constexpr double kMemoryShare = 0.8;   // of the bandwidth by bus width
 constexpr double kStepSeconds = 3e-7;  // a stage of K that nothing hides
-constexpr double kStart = 2e-6, kHopperStart = 2.5e-6, kClusterStart = 1e-6;
+// Before the first product and after the last: least without shared memory.
+constexpr double kDirectStart = 1.5e-6, kStart = 2e-6, kHopperStart = 2.5e-6;
+constexpr double kSplitStart = 1e-6;
 constexpr double kUnalignedLoads = 4;  // element by element instead of 16 bytes
 constexpr double kOccupancy = 2;       // CTAs that share a multiprocessor, roughly
 // What cublasLt's first suggestion is better at, until it is measured in a suite: large products
@@ -51,10 +53,14 @@ double expected_seconds(const ShelfKernel& kernel, const Call& call, const Devic
            static_cast<double>(call.n));
   const double memory = bytes / std::max(kMemoryShare * device.cuda.memory_bandwidth, 1e11);
   const double rounds = std::ceil(ctas / (sms * kOccupancy));
-  const double steps = std::ceil(depth / static_cast<double>(kernel.tile_k));
+  // Warps of a direct kernel share K; those of a ring share each of its stages.
+  const std::int64_t step = kernel.tile_k * (kernel.direct ? kernel.warps_k : 1);
+  const double steps = std::ceil(depth / static_cast<double>(step));
   const double latency = rounds * (1 + steps * (kernel.hopper ? 0.5 : 1.0)) * kStepSeconds;
-  const double start =
-      (kernel.hopper ? kHopperStart : kStart) + (kernel.split > 1 ? kClusterStart : 0);
+  const double start = (kernel.hopper   ? kHopperStart
+                        : kernel.direct ? kDirectStart
+                                        : kStart) +
+                       (kernel.split > 1 ? kSplitStart : 0);
   return start + std::max({products, port, memory, latency});
 }
 

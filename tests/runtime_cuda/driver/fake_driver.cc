@@ -1,0 +1,477 @@
+// SPDX-License-Identifier: Apache-2.0
+// A CUDA driver of two devices whose memory is this machine's: for tests of the library round its
+// kernels. A "kernel" computes the product that its arguments describe, in f64, and finds fault
+// with whatever a device would not forgive: misaligned addresses, a map of nothing, a dirty head of
+// the workspace, a context that is not current. Entry points return a CUresult
+// (device/cuda/driver.h).
+#include "base/element.h"
+#include "driver/fake_state.h"
+
+#include <cmath>
+#include <cstdlib>
+#include <cstring>
+#include <functional>
+#include <set>
+#include <sstream>
+
+using namespace tilewright;
+using namespace tilewright::cuda;
+
+namespace {
+
+constexpr Code kInvalidValue = 1, kInvalidContext = 201, kNotFound = 500, kMisaligned = 716;
+constexpr int kDevices = 2;
+
+FakeState& state() {
+  static FakeState one;
+  return one;
+}
+thread_local ContextHandle current = nullptr;
+ContextHandle context_of(DeviceId id) {
+  return reinterpret_cast<ContextHandle>(static_cast<std::uintptr_t>(id + 1));
+}
+
+void fault(const std::string& what) {
+  const std::scoped_lock lock(state().mutex);
+  state().faults.push_back(what);
+}
+
+struct Loaded {
+  FakeCubin cubin;
+  ContextHandle context;
+};
+
+// A map as this driver encodes it.
+struct EncodedMap {
+  std::uint64_t address, columns, rows, batch, row_bytes, batch_bytes;
+};
+
+using Values = std::map<std::string, std::uint64_t>;
+using Work = std::function<Code()>;
+std::set<Stream> capturing;  // guarded by state().mutex
+std::vector<Work> recorded;
+
+std::size_t bytes_of_word(const std::string& word) {
+  if (word.starts_with("map")) return 128;
+  return word == "alpha" || word == "beta" || word == "activation" || word.starts_with("i32:") ? 4
+                                                                                               : 8;
+}
+
+double finished(double x, int activation) {
+  if (activation == 1) return x < 0 ? 0 : x;
+  if (activation == 2) return 0.5 * x * std::erfc(-x / std::sqrt(2.0));
+  return activation == 3 ? x / (1 + std::exp(-x)) : x;
+}
+
+struct Matrix {
+  const void* base = nullptr;
+  std::int64_t row = 0, entry = 0;  // strides in elements
+};
+
+// What a generated kernel would compute.
+Code product(const FakeCubin& cubin, Values v, const std::map<std::string, EncodedMap>& maps,
+             unsigned grid_z) {
+  const ElementType in = *element_from(cubin.in), out = *element_from(cubin.out);
+  const auto number = [&](const char* word) { return static_cast<std::int64_t>(v[word]); };
+  const auto scalar = [&](const char* word, float otherwise) {
+    if (!v.contains(word)) return otherwise;
+    const auto bits = static_cast<std::uint32_t>(v[word]);
+    float value;
+    std::memcpy(&value, &bits, sizeof value);
+    return value;
+  };
+  const std::int64_t m = number("i32:M"), n = number("i32:N"), k = number("i32:K");
+  const float alpha = scalar("alpha", 1), beta = scalar("beta", 0);
+  Matrix a, b;
+  std::int64_t batch = 1;
+  const bool sums = alpha != 0 && k != 0;
+  if (maps.contains("map0")) {
+    const EncodedMap& ma = maps.at("map0");
+    const EncodedMap& mb = maps.at("map1");
+    a = {reinterpret_cast<const void*>(ma.address), static_cast<std::int64_t>(ma.row_bytes / 2),
+         static_cast<std::int64_t>(ma.batch_bytes / 2)};
+    b = {reinterpret_cast<const void*>(mb.address), static_cast<std::int64_t>(mb.row_bytes / 2),
+         static_cast<std::int64_t>(mb.batch_bytes / 2)};
+    batch = number("i32:batch");
+    if (!sums) fault("a map for a sum of nothing");
+  } else {
+    a = {reinterpret_cast<const void*>(v["a"]), number("i64:lda"), number("i64:sa")};
+    b = {reinterpret_cast<const void*>(v["b"]), number("i64:ldb"), number("i64:sb")};
+    batch = grid_z;  // of split kernels this counts slices too: see below
+    if (sums && (v["a"] % std::min(16, 2 * cubin.vector_a) != 0 ||
+                 v["b"] % std::min(16, 2 * cubin.vector_b) != 0)) {
+      return kMisaligned;
+    }
+  }
+  void* const c = reinterpret_cast<void*>(v["c"]);
+  const std::uint64_t vector_c =
+      std::min<std::uint64_t>(16, static_cast<std::uint64_t>(cubin.vector_c) * size_of(out));
+  if (v["c"] % vector_c != 0) return kMisaligned;
+  // A head of counters: its bytes are the argument after the workspace.
+  std::int64_t head = 0;
+  for (std::size_t i = 0; i + 1 < cubin.arguments.size(); ++i) {
+    if (cubin.arguments[i] == "workspace") head = number(cubin.arguments[i + 1].c_str());
+  }
+  if (head > 0) {
+    auto* const bytes = reinterpret_cast<unsigned char*>(v["workspace"]);
+    if (bytes == nullptr) return kInvalidValue;
+    for (std::int64_t i = 0; i < head; ++i) {
+      if (bytes[i] != 0) fault("the head of the workspace is dirty");
+    }
+    std::memset(bytes + head, 0xff, 4096);  // partial sums
+  }
+  for (std::int64_t e = 0; e < batch; ++e) {
+    for (std::int64_t i = 0; i < m; ++i) {
+      for (std::int64_t j = 0; j < n; ++j) {
+        double sum = 0;
+        for (std::int64_t l = 0; sums && l < k; ++l) {
+          sum += load(in, a.base, e * a.entry + (cubin.a == "n" ? i * a.row + l : l * a.row + i)) *
+                 load(in, b.base, e * b.entry + (cubin.b == "n" ? l * b.row + j : j * b.row + l));
+        }
+        const std::int64_t at = e * number("i64:sc") + i * number("i64:ldc") + j;
+        double x = alpha * sum + (beta != 0 ? beta * load(out, c, at) : 0);
+        if (v["bias"] != 0) x += load(out, reinterpret_cast<const void*>(v["bias"]), j);
+        store(out, c, at, finished(x, static_cast<int>(v["activation"])));
+      }
+    }
+  }
+  return kSuccess;
+}
+
+}  // namespace
+
+extern "C" {
+
+FakeState* tw_fake_state() {
+  return &state();
+}
+
+Code cuInit(unsigned) {
+  return kSuccess;
+}
+Code cuDriverGetVersion(int* version) {
+  *version = 13000;
+  return kSuccess;
+}
+Code cuGetErrorName(Code code, const char** name) {
+  *name = code == kOutOfMemory      ? "CUDA_ERROR_OUT_OF_MEMORY"
+          : code == kMisaligned     ? "CUDA_ERROR_MISALIGNED_ADDRESS"
+          : code == kInvalidContext ? "CUDA_ERROR_INVALID_CONTEXT"
+                                    : "CUDA_ERROR_OTHER";
+  return kSuccess;
+}
+Code cuGetErrorString(Code, const char** text) {
+  *text = "as the fake driver says";
+  return kSuccess;
+}
+Code cuDeviceGetCount(int* count) {
+  *count = kDevices;
+  return kSuccess;
+}
+Code cuDeviceGet(DeviceId* id, int ordinal) {
+  *id = ordinal;
+  return kSuccess;
+}
+Code cuDeviceGetName(char* name, int length, DeviceId id) {
+  std::strncpy(name, id == 0 ? "NVIDIA H200" : "NVIDIA A100-SXM4-80GB",
+               static_cast<std::size_t>(length));
+  return kSuccess;
+}
+Code cuDeviceTotalMem_v2(std::size_t* bytes, DeviceId) {
+  *bytes = std::size_t{80} << 30;
+  return kSuccess;
+}
+Code cuDeviceGetAttribute(int* value, int attribute, DeviceId id) {
+  const std::map<int, int> known = {{kMultiprocessors, id == 0 ? 132 : 108},
+                                    {kSharedBytesPerBlockOptIn, id == 0 ? 232448 : 166912},
+                                    {kSharedBytesPerMultiprocessor, id == 0 ? 233472 : 167936},
+                                    {kMemoryClockKilohertz, 3000000},
+                                    {kMemoryBusBits, 6144},
+                                    {kCapabilityMajor, id == 0 ? 9 : 8}};
+  const auto found = known.find(attribute);
+  *value = found == known.end() ? 0 : found->second;
+  return kSuccess;
+}
+Code cuDevicePrimaryCtxRetain(ContextHandle* context, DeviceId id) {
+  *context = context_of(id);
+  return kSuccess;
+}
+Code cuCtxGetCurrent(ContextHandle* context) {
+  *context = current;
+  return kSuccess;
+}
+Code cuCtxSetCurrent(ContextHandle context) {
+  ++state().sets;
+  current = context;
+  return kSuccess;
+}
+Code cuCtxSynchronize() {
+  ++state().waits;
+  return kSuccess;
+}
+
+Code cuModuleLoadData(Module* module, const void* image) {
+  ++state().loads;
+  if (current == nullptr) return kInvalidContext;
+  std::istringstream words(static_cast<const char*>(image) + 64);
+  auto* const loaded = new Loaded{{}, current};
+  FakeCubin& c = loaded->cubin;
+  words >> c.symbol >> c.in >> c.out >> c.a >> c.b >> c.vector_a >> c.vector_b >> c.vector_c;
+  for (std::string word; words >> word;) c.arguments.push_back(word);
+  *module = reinterpret_cast<Module>(loaded);
+  return kSuccess;
+}
+Code cuModuleUnload(Module module) {
+  if (current != reinterpret_cast<Loaded*>(module)->context) fault("unloaded in another context");
+  delete reinterpret_cast<Loaded*>(module);
+  return kSuccess;
+}
+Code cuModuleGetFunction(Function* function, Module module, const char* name) {
+  if (reinterpret_cast<Loaded*>(module)->cubin.symbol != name) return kNotFound;
+  *function = reinterpret_cast<Function>(module);
+  return kSuccess;
+}
+Code cuFuncGetAttribute(int* value, int, Function) {
+  *value = 0;
+  return kSuccess;
+}
+Code cuFuncGetParamInfo(Function function, std::size_t index, std::size_t*, std::size_t* size) {
+  const auto& words = reinterpret_cast<Loaded*>(function)->cubin.arguments;
+  if (index >= words.size()) return kInvalidValue;
+  *size = bytes_of_word(words[index]);
+  return kSuccess;
+}
+Code cuLaunchKernelEx(const LaunchConfig* config, Function function, void** arguments, void**) {
+  const auto& loaded = *reinterpret_cast<Loaded*>(function);
+  FakeState& s = state();
+  ++s.launches;
+  if (s.launch_code != 0) return s.launch_code;
+  if (current != loaded.context) return kInvalidContext;
+  if (config->grid_x > 2147483647U || config->grid_y > 65535 || config->grid_z > 65535) {
+    return kInvalidValue;
+  }
+  if (!s.compute && !s.keep) return kSuccess;
+  Values values;
+  std::map<std::string, EncodedMap> maps;
+  for (std::size_t i = 0; i < loaded.cubin.arguments.size(); ++i) {
+    const std::string& word = loaded.cubin.arguments[i];
+    if (word.starts_with("map")) {
+      std::memcpy(&maps[word], arguments[i], sizeof(EncodedMap));
+    } else {
+      std::uint64_t value = 0;
+      std::memcpy(&value, arguments[i], bytes_of_word(word));
+      values[word] = value;
+    }
+  }
+  if (s.keep) {
+    FakeLaunch kept{loaded.cubin.symbol,
+                    current,
+                    config->stream,
+                    {config->grid_x, config->grid_y, config->grid_z},
+                    values};
+    const std::scoped_lock lock(s.mutex);
+    s.kept.push_back(kept);
+  }
+  if (!s.compute) return kSuccess;
+  // Slices of K are CTAs of their own in z: those of a cluster, or of a head's counters.
+  unsigned entries = config->grid_z;
+  if (config->attribute_count > 0 && config->attributes[0].value.cluster.z > 1) {
+    entries /= config->attributes[0].value.cluster.z;
+  } else if (loaded.cubin.arguments.size() > 4 && loaded.cubin.arguments[4] != "i32:0" &&
+             !loaded.cubin.arguments[0].starts_with("map")) {
+    entries /= 8;  // split_k of the core set
+  }
+  Work work = [cubin = loaded.cubin, values, maps, entries] {
+    return product(cubin, values, maps, entries);
+  };
+  {
+    const std::scoped_lock lock(s.mutex);
+    if (capturing.contains(config->stream)) {
+      recorded.push_back(std::move(work));
+      return kSuccess;
+    }
+  }
+  return work();
+}
+Code cuOccupancyMaxActiveBlocksPerMultiprocessor(int* blocks, Function, int threads, std::size_t) {
+  *blocks = 2048 / threads;
+  return kSuccess;
+}
+Code cuOccupancyMaxActiveClusters(int* clusters, Function, const LaunchConfig*) {
+  *clusters = 16;
+  return kSuccess;
+}
+
+Code cuMemAlloc_v2(Pointer* address, std::size_t bytes) {
+  ++state().allocations;
+  if (state().out_of_memory) return kOutOfMemory;
+  *address = reinterpret_cast<Pointer>(std::aligned_alloc(256, (bytes + 255) / 256 * 256));
+  return kSuccess;
+}
+Code cuMemFree_v2(Pointer address) {
+  std::free(reinterpret_cast<void*>(address));
+  return kSuccess;
+}
+Code cuMemsetD8Async(Pointer to, unsigned char value, std::size_t bytes, Stream) {
+  std::memset(reinterpret_cast<void*>(to), value, bytes);
+  return kSuccess;
+}
+Code cuStreamSynchronize(Stream) {
+  ++state().waits;
+  return kSuccess;
+}
+Code cuStreamIsCapturing(Stream stream, int* status) {
+  const std::scoped_lock lock(state().mutex);
+  *status = capturing.contains(stream) ? 1 : 0;
+  return kSuccess;
+}
+Code cuStreamBeginCapture_v2(Stream stream, int) {
+  const std::scoped_lock lock(state().mutex);
+  capturing.insert(stream);
+  recorded.clear();
+  return kSuccess;
+}
+Code cuStreamEndCapture(Stream stream, Graph*) {
+  const std::scoped_lock lock(state().mutex);
+  capturing.erase(stream);
+  return kSuccess;
+}
+Code cuGraphLaunch(GraphExec, Stream) {
+  std::vector<Work> work;
+  {
+    const std::scoped_lock lock(state().mutex);
+    work = recorded;
+  }
+  for (const Work& each : work) {
+    if (const Code code = each(); code != kSuccess) return code;
+  }
+  return kSuccess;
+}
+Code cuTensorMapEncodeTiled(TensorMap* map, int, std::uint32_t, void* address,
+                            const std::uint64_t* dimensions, const std::uint64_t* strides,
+                            const std::uint32_t*, const std::uint32_t*, int, int, int, int) {
+  ++state().maps;
+  const EncodedMap encoded{reinterpret_cast<std::uint64_t>(address),
+                           dimensions[0],
+                           dimensions[1],
+                           dimensions[2],
+                           strides[0],
+                           strides[1]};
+  const bool bad = encoded.address == 0 || encoded.address % 16 != 0 || strides[0] % 16 != 0 ||
+                   strides[1] % 16 != 0 || dimensions[0] == 0 || dimensions[1] == 0;
+  if (bad) return kInvalidValue;
+  std::memcpy(map, &encoded, sizeof encoded);
+  return kSuccess;
+}
+
+// What the library does not call.
+Code cuDeviceGetUuid_v2() {
+  return kNotFound;
+}
+Code cuDeviceGetPCIBusId() {
+  return kNotFound;
+}
+Code cuDevicePrimaryCtxRelease_v2() {
+  return kSuccess;
+}
+Code cuFuncSetAttribute() {
+  return kSuccess;
+}
+Code cuMemAllocHost_v2() {
+  return kNotFound;
+}
+Code cuMemFreeHost() {
+  return kNotFound;
+}
+Code cuMemGetInfo_v2() {
+  return kNotFound;
+}
+Code cuMemcpyHtoD_v2() {
+  return kNotFound;
+}
+Code cuMemcpyDtoH_v2() {
+  return kNotFound;
+}
+Code cuMemcpyHtoDAsync_v2() {
+  return kNotFound;
+}
+Code cuMemcpyDtoHAsync_v2() {
+  return kNotFound;
+}
+Code cuMemcpyDtoDAsync_v2() {
+  return kNotFound;
+}
+Code cuMemsetD32Async() {
+  return kNotFound;
+}
+Code cuMemGetAllocationGranularity() {
+  return kNotFound;
+}
+Code cuMemAddressReserve() {
+  return kNotFound;
+}
+Code cuMemAddressFree() {
+  return kNotFound;
+}
+Code cuMemCreate() {
+  return kNotFound;
+}
+Code cuMemRelease() {
+  return kNotFound;
+}
+Code cuMemMap() {
+  return kNotFound;
+}
+Code cuMemUnmap() {
+  return kNotFound;
+}
+Code cuMemSetAccess() {
+  return kNotFound;
+}
+Code cuMemExportToShareableHandle() {
+  return kNotFound;
+}
+Code cuMemImportFromShareableHandle() {
+  return kNotFound;
+}
+Code cuStreamCreate() {
+  return kNotFound;
+}
+Code cuStreamDestroy_v2() {
+  return kNotFound;
+}
+Code cuStreamQuery() {
+  return kNotFound;
+}
+Code cuGraphInstantiateWithFlags() {
+  return kNotFound;
+}
+Code cuGraphUpload() {
+  return kNotFound;
+}
+Code cuGraphExecDestroy() {
+  return kNotFound;
+}
+Code cuGraphDestroy() {
+  return kNotFound;
+}
+Code cuEventCreate() {
+  return kNotFound;
+}
+Code cuEventDestroy_v2() {
+  return kNotFound;
+}
+Code cuEventRecord() {
+  return kNotFound;
+}
+Code cuEventQuery() {
+  return kNotFound;
+}
+Code cuEventSynchronize() {
+  return kNotFound;
+}
+Code cuEventElapsedTime() {
+  return kNotFound;
+}
+
+}  // extern "C"
