@@ -20,6 +20,7 @@
 #include <chrono>
 #include <system_error>
 #include <thread>
+#include <utility>
 #include <vector>
 
 namespace tilewright::runtime {
@@ -84,14 +85,16 @@ void add(AskedProblems& sum, const Problem& problem, std::uint64_t calls) {
 }
 
 std::string to_csv(const AskedProblems& problems) {
-  std::vector<const Asked*> rows;
-  for (const auto& [text, asked] : problems) rows.push_back(&asked);
-  std::ranges::stable_sort(rows,
-                           [](const Asked* a, const Asked* b) { return a->calls > b->calls; });
+  std::vector<AskedProblems::const_iterator> rows;
+  for (auto row = problems.begin(); row != problems.end(); ++row) rows.push_back(row);
+  std::ranges::sort(rows, [](const auto& a, const auto& b) {
+    return a->second.calls != b->second.calls ? a->second.calls > b->second.calls
+                                              : a->first < b->first;
+  });
   std::string text = fmt::format("{}\n{}\n", kFirstLine, header());
-  for (const Asked* row : rows) {
-    for (const auto field : problem_fields()) text += field_text(row->problem, field) + ",";
-    text += fmt::format("{}\n", row->calls);
+  for (const auto& row : rows) {
+    for (const auto field : problem_fields()) text += field_text(row->second.problem, field) + ",";
+    text += fmt::format("{}\n", row->second.calls);
   }
   return text;
 }
