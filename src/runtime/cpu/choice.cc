@@ -70,6 +70,12 @@ bool allowed(const CpuKernel& kernel, const Call& call, int threads) {
   return call.mode != TW_BATCH_INVARIANT || kernel.m_low == 0;
 }
 
+// Sums are f32 here whatever a call allows.
+Problem tuned_problem(Call call) {
+  call.f16_sums = false;
+  return problem_of(call, 1, 0);
+}
+
 std::string_view made_for(const CpuKernel& kernel) {
   return kernel.m_low == 0 ? "any number of rows" : kernel.m_high == 1 ? "one row" : "few rows";
 }
@@ -158,8 +164,7 @@ const CpuKernel* Chooser::built_in(const Call& call, int threads) const {
 
 Choice Chooser::choose(const Call& call, int threads) const {
   const auto hit = wisdom_.find(
-      problem_of(call, 1, 0),
-      [&](std::size_t index) { return serves(served_[index], call, threads); },
+      tuned_problem(call), [&](std::size_t index) { return serves(served_[index], call, threads); },
       call.mode == TW_BATCH_INVARIANT ? Sizes::columns : Sizes::all);
   if (!hit) return {built_in(call, useful_threads(call, threads)), Origin::built_in, 0, 0, 0};
   const Served& entry = served_[hit->index];
@@ -181,8 +186,9 @@ std::string Chooser::reason(const Call& call, const Choice& choice, int threads)
                              entry.date, choice.distance);
   }
   if (choice.origin == Origin::exact) return text;
-  const auto own = wisdom_.find(problem_of(call, 1, 0), [&](std::size_t index) {
-    return wisdom_.entries()[index].problem == to_text(problem_of(call, 1, 0));
+  const Problem problem = tuned_problem(call);
+  const auto own = wisdom_.find(problem, [here = to_text(problem), this](std::size_t index) {
+    return wisdom_.entries()[index].problem == here;
   });
   if (!own || own->origin != Origin::exact) return text;
   const Served& entry = served_[own->index];
