@@ -21,8 +21,10 @@ function(tw_library)
     "$<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>")
   # Of the libraries behind the archives only those that something in here calls.
   target_link_options(tilewright-library PRIVATE
-    "LINKER:--version-script=${map}" LINKER:--as-needed
-    $<$<NOT:$<BOOL:${TILEWRIGHT_SANITIZE}>>:LINKER:-z,defs>)
+    "LINKER:--version-script=${map}" LINKER:--as-needed)
+  if(NOT TILEWRIGHT_SANITIZE)  # a sanitizer's functions are the program's
+    target_link_options(tilewright-library PRIVATE LINKER:-z,defs)
+  endif()
   set_target_properties(tilewright-library PROPERTIES
     OUTPUT_NAME tilewright
     EXPORT_NAME runtime
