@@ -333,8 +333,14 @@ TEST_F(CudaBackendTest, HostCostIsShown) {
     for (int i = 0; i < kCalls; ++i) ASSERT_TRUE(backend->run(call, o, nullptr));
     const double seconds =
         std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-    std::printf("%lld: %.0f ns a call\n", static_cast<long long>(call.m), 1e9 * seconds / kCalls);
+    std::printf("%lld^3: %.0f ns a call\n", static_cast<long long>(call.m), 1e9 * seconds / kCalls);
   }
+  const auto start = std::chrono::steady_clock::now();
+  constexpr int kSizes = 500;
+  for (int m = 1; m <= kSizes; ++m) ASSERT_TRUE(backend->prepare(packed(m, 4096, 4096), nullptr));
+  const double seconds =
+      std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  std::printf("%.1f us for the first call of a description\n", 1e6 * seconds / kSizes);
 }
 
 }  // namespace

@@ -44,12 +44,17 @@ ShelfKernel* Planner::kernel_for(const WisdomEntry& entry, const Call& call, boo
 }
 
 std::optional<Planner::Tuned> Planner::tuned(const Call& call, bool served) {
-  const Sizes sizes = call.mode == TW_BATCH_INVARIANT ? Sizes::columns : Sizes::all;
-  const float scale = served ? 2 : 1, keep = served ? 2 : 0;
+  const bool invariant = call.mode == TW_BATCH_INVARIANT;
+  if (invariant && call.a_transposed) return std::nullopt;  // its rows are apart by what m says
   const auto serves = [&](std::size_t index) {
     return kernel_for(lookup_.entries()[index], call, served) != nullptr;
   };
-  const auto hit = lookup_.find(problem_of(call, scale, keep), serves, sizes);
+  Problem problem = served ? problem_of(call, 2, 2) : problem_of(call, 1, 0);
+  auto hit = lookup_.find(problem, serves, invariant ? Sizes::columns : Sizes::all);
+  if (!hit && call.f16_sums) {  // which are allowed, not wanted
+    problem.acc = Accumulator::f32;
+    hit = lookup_.find(problem, serves, invariant ? Sizes::columns : Sizes::all);
+  }
   if (!hit) return std::nullopt;
   return Tuned{kernel_for(lookup_.entries()[hit->index], call, served), *hit};
 }
@@ -57,9 +62,8 @@ std::optional<Planner::Tuned> Planner::tuned(const Call& call, bool served) {
 std::vector<ShelfKernel*> Planner::built_in(const Call& call) {
   std::vector<std::pair<double, ShelfKernel*>> found;
   const Call by = as_chosen_by(call);
-  for (ShelfKernel& kernel : shelf_.kernels()) {
-    if (!kernel.from->core || !allowed(kernel, call)) continue;
-    found.emplace_back(expected_seconds(kernel, by, device_), &kernel);
+  for (ShelfKernel* kernel : shelf_.core(call)) {
+    if (allowed(*kernel, call)) found.emplace_back(expected_seconds(*kernel, by, device_), kernel);
   }
   std::ranges::stable_sort(found, {}, [](const auto& pair) { return pair.first; });
   std::vector<ShelfKernel*> kernels;

@@ -27,6 +27,13 @@ std::int64_t number_in(std::string_view program, std::string_view key, std::int6
   return otherwise;
 }
 
+// Types and layout as a number; `Product` is a Problem or a Call.
+template <class Product>
+int class_of(const Product& p) {
+  return static_cast<int>(p.in) * 16 + static_cast<int>(p.out) * 4 + (p.a_transposed ? 2 : 0) +
+         (p.b_transposed ? 1 : 0);
+}
+
 Slot slot_of(std::string_view word) {
   constexpr std::array<std::pair<std::string_view, Slot>, 7> kSlots = {
       {{"a", Slot::a},
@@ -133,17 +140,23 @@ void Shelf::add(std::unique_ptr<BundleFile> file, const Device& device,
       warnings.push_back("kernel left out: " + kernel.error().message);
       continue;
     }
-    kernels_.push_back(*std::move(kernel));
+    ShelfKernel& kept = kernels_.emplace_back(*std::move(kernel));
+    if (from.core) core_[class_of(kept.problem)].push_back(&kept);
+    if (!from.stands_for.empty()) called_up_[from.stands_for].push_back(&kept);
   }
   files_.push_back(std::move(file));
 }
 
-std::vector<ShelfKernel*> Shelf::called_up(std::string_view program) {
-  std::vector<ShelfKernel*> out;
-  for (ShelfKernel& kernel : kernels_) {
-    if (kernel.from->stands_for == program) out.push_back(&kernel);
-  }
-  return out;
+std::span<ShelfKernel* const> Shelf::core(const Call& call) const {
+  const auto found = core_.find(class_of(call));
+  if (found == core_.end()) return {};
+  return found->second;
+}
+
+std::span<ShelfKernel* const> Shelf::called_up(const std::string& program) const {
+  const auto found = called_up_.find(program);
+  if (found == called_up_.end()) return {};
+  return found->second;
 }
 
 bool Shelf::load(ShelfKernel& kernel, const cuda::Context& context) {

@@ -12,8 +12,10 @@
 #include <deque>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
+#include <unordered_map>
 #include <vector>
 
 namespace tilewright::runtime {
@@ -49,9 +51,11 @@ class Shelf {
   // Adds what of a bundle runs on `device`; the rest is left out with a warning.
   void add(std::unique_ptr<BundleFile> file, const Device& device,
            std::vector<std::string>& warnings);
-  [[nodiscard]] std::deque<ShelfKernel>& kernels() { return kernels_; }
+  [[nodiscard]] const std::deque<ShelfKernel>& kernels() const { return kernels_; }
+  // Kernels that serve any product of the call's types and layout.
+  [[nodiscard]] std::span<ShelfKernel* const> core(const Call& call) const;
   // Kernels that a program of wisdom calls up, plain or served.
-  [[nodiscard]] std::vector<ShelfKernel*> called_up(std::string_view program);
+  [[nodiscard]] std::span<ShelfKernel* const> called_up(const std::string& program) const;
   // Loads the kernel unless it is; false if it cannot be. The context must be current.
   bool load(ShelfKernel& kernel, const cuda::Context& context);
   void load_core(const cuda::Context& context);
@@ -59,6 +63,8 @@ class Shelf {
  private:
   std::vector<std::unique_ptr<BundleFile>> files_;
   std::deque<ShelfKernel> kernels_;  // pointers to them stay valid
+  std::unordered_map<std::string, std::vector<ShelfKernel*>> called_up_;
+  std::unordered_map<int, std::vector<ShelfKernel*>> core_;  // by types and layout
 };
 
 // Bundles of the installed places and of options.kernels: *.twk files, in the order of their names.
