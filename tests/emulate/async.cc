@@ -56,10 +56,11 @@ void check_no_barrier(const Cta& cta, u32 offset, int bytes) {
   }
 }
 
-void land(const Copy& copy) {
+void land(Thread& thread, const Copy& copy) {
   unsigned char* to = shared_at(copy.to, copy.bytes, copy.bytes, "cp.async", nullptr);
   std::memset(to, 0, static_cast<std::size_t>(copy.bytes));
   std::memcpy(to, copy.from, static_cast<std::size_t>(copy.valid));
+  note_written(thread, *thread.cta, copy.to & kOffsetMask);
 }
 
 // Calls visit(offset in the box, row, first column) for each 16 bytes of a box.
@@ -122,7 +123,7 @@ void copy_async(u32 to, const void* from, int bytes, int valid) {
   if (is_late()) {
     self().copies.back().push_back(copy);
   } else {
-    land(copy);
+    land(self(), copy);
   }
 }
 
@@ -132,7 +133,7 @@ void commit_copies() {
 
 void land_copies(Thread& thread, std::size_t pending) {
   while (thread.copies.size() > pending + 1) {  // the open group is not waited for
-    for (const Copy& copy : thread.copies.front()) land(copy);
+    for (const Copy& copy : thread.copies.front()) land(thread, copy);
     thread.copies.pop_front();
   }
 }
@@ -244,12 +245,22 @@ void complete_load(std::size_t index) {
   settle(barrier);
 }
 
+void note_written(Thread& thread, Cta& cta, u32 offset) {
+  thread.unfenced.push_back(offset / 16);
+  ++cta.unfenced[offset / 16];
+}
+
+void check_fenced(const Cta& cta, u32 offset, int bytes, const char* what) {
+  for (u32 chunk = offset / 16; chunk < (offset + static_cast<u32>(bytes) + 15) / 16; ++chunk) {
+    if (cta.unfenced[chunk] != 0) {
+      fault(fmt::format("{} of what threads wrote without a proxy fence", what));
+    }
+  }
+}
+
 void fence_async_proxy() {
   Thread& thread = self();
-  for (const u32 chunk : thread.unfenced) {
-    const auto at = thread.cta->unfenced.find(chunk);
-    if (at != thread.cta->unfenced.end() && --at->second == 0) thread.cta->unfenced.erase(at);
-  }
+  for (const u32 chunk : thread.unfenced) --thread.cta->unfenced[chunk];
   thread.unfenced.clear();
 }
 
@@ -265,11 +276,7 @@ void store_box(const void* pointer, u32 from, int column, int row, int entry) {
   Cta* cta = nullptr;
   shared_at(from, bytes, 128, "a tensor store", &cta);
   check_box(store.map, from & kOffsetMask);
-  const u32 first = (from & kOffsetMask) / 16;
-  const auto unfenced = cta->unfenced.lower_bound(first);
-  if (unfenced != cta->unfenced.end() && unfenced->first < first + static_cast<u32>(bytes) / 16) {
-    fault("a tensor store of what threads wrote without a proxy fence");
-  }
+  check_fenced(*cta, from & kOffsetMask, bytes, "a tensor store");
   if (is_late()) {
     self().stores.back().push_back(store);
   } else {

@@ -264,11 +264,13 @@ std::string run_here(const std::filesystem::path& object, const Launch& launch,
 }
 
 std::string apply(std::string& text, const Mutation& mutation) {
-  const std::size_t at = text.find(mutation.from);
-  if (at == std::string::npos || text.find(mutation.from, at + 1) != std::string::npos) {
-    return fmt::format("'{}' does not stand once in {}", mutation.from, mutation.header);
+  std::size_t at = text.find(mutation.from);
+  if (at == std::string::npos) {
+    return fmt::format("'{}' does not stand in {}", mutation.from, mutation.header);
   }
-  text.replace(at, mutation.from.size(), mutation.to);
+  for (; at != std::string::npos; at = text.find(mutation.from, at + mutation.to.size())) {
+    text.replace(at, mutation.from.size(), mutation.to);
+  }
   return "";
 }
 

@@ -20,7 +20,7 @@
 
 namespace tilewright {
 
-// A text that stands once in a header, or in the kernel's own text (header ""), and what instead.
+// A text that stands in a header, or in the kernel's own text (header ""), and what instead.
 struct Mutation {
   std::string header, from, to;
 };

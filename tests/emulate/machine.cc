@@ -149,6 +149,7 @@ void start(Cluster& cluster, u32 first) {
     cta->memory = cta->lines.front().bytes;
     std::fill_n(cta->memory, cta->lines.size() * sizeof(SharedLine),
                 static_cast<unsigned char>(kPoison));
+    cta->unfenced.resize(cta->lines.size() * sizeof(SharedLine) / 16);
     cta->live = grid.threads;
     const int warps = grid.threads / 32;
     const int each = std::min(kRegisterFile / grid.threads / 8 * 8, 255);

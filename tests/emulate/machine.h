@@ -15,7 +15,8 @@
 // of them. Reported as faults beside that: threads that wait for each other for ever, warps that
 // diverge at a collective instruction, barriers with too many arrivals or used before they are
 // initialised and fenced, addresses out of bounds or misaligned, shared memory written by threads
-// and stored by the copy engine without a proxy fence, CTAs that leave while others need them.
+// and read by the copy engine or wgmma without a proxy fence, CTAs that leave while others need
+// them.
 //
 // Not seen: orders of plain loads and stores that only a weak memory model allows (what
 // thread_fence models is stores that come late, not loads that come early), the proxy fence for
@@ -195,7 +196,8 @@ struct Cta {
   int live = 0;
   std::map<u32, MBarrier> barriers;
   NamedBarrier named[16];
-  std::map<u32, int> unfenced;  // chunk: how many threads wrote it without a fence
+  // Of each chunk of 16 bytes, how often threads wrote it without a proxy fence since.
+  std::vector<u16> unfenced;
   // Of each warpgroup, the products so far, which its warps must agree on.
   std::map<int, std::vector<std::pair<u64, u64>>> products;
   int registers_free = 0;
@@ -265,6 +267,9 @@ void publish(Thread& thread);
 
 // ---- asynchronous units
 
+// Threads wrote 16 bytes or less there, which the asynchronous units may not read before a fence.
+void note_written(Thread& thread, Cta& cta, u32 offset);
+void check_fenced(const Cta& cta, u32 offset, int bytes, const char* what);
 void complete_load(std::size_t index);
 void execute_products(Warp& warp, int up_to_group);
 void land_copies(Thread& thread, std::size_t pending);

@@ -135,6 +135,17 @@ struct Operand {
   Cta* self_cta = nullptr;
 };
 
+// What wgmma is going to read must be fenced when it is issued.
+void check_fenced(const Operand& operand, int count) {
+  const int lines = operand.transposed ? 16 : count, chunks = operand.transposed ? count / 8 : 2;
+  for (int line = 0; line < lines; ++line) {
+    for (int c = 0; c < chunks; ++c) {
+      const auto* at = reinterpret_cast<const unsigned char*>(operand.chunk(line, c));
+      check_fenced(*operand.self_cta, static_cast<u32>(at - operand.self_cta->memory), 16, "wgmma");
+    }
+  }
+}
+
 // Rows [first, first + count) of a 16-deep operand, to out[k * pitch + row].
 void gather(const Operand& from, int first, int count, bool bf16, float* out, int pitch) {
   if (from.transposed) {
@@ -262,9 +273,8 @@ void store_matrices(u32 address, const u32* r) {
           const auto* from = static_cast<const MatrixLane*>(meeting.data[4 * row + t]);
           std::memcpy(to + 4 * t, &from->r[matrix], 4);
         }
-        const u32 chunk = static_cast<u32>(to - warp.cta->memory) / 16;
-        warp.lanes[8 * matrix + row]->unfenced.push_back(chunk);
-        ++warp.cta->unfenced[chunk];
+        note_written(*warp.lanes[8 * matrix + row], *warp.cta,
+                     static_cast<u32>(to - warp.cta->memory));
       }
     }
     wake_warp(warp);
@@ -293,6 +303,12 @@ void wgmma(void* d, u64 a, u64 b, bool accumulate, const WgmmaForm& form) {
     if (warp.issued == products.size()) products.emplace_back(a, b);
     if (products[warp.issued++] != std::pair{a, b}) {
       fault("warps of a warpgroup issue different wgmma");
+    }
+    if (warp.number % 4 == 0) {  // one for all four
+      Operand left(a, form.transpose_a), right(b, form.transpose_b);
+      left.self_cta = right.self_cta = warp.cta;
+      check_fenced(left, 64);
+      check_fenced(right, form.columns);
     }
     Product product{a, b, accumulate, take_sums(warp, meeting, form), warp.group};
     product.sums->last_group = warp.group;

@@ -60,6 +60,7 @@ u32 shared_address(const void* pointer) {
 void store_shared(u32 address, const void* from, int bytes) {
   std::memcpy(shared_at(address, bytes, bytes, "st.shared", nullptr), from,
               static_cast<std::size_t>(bytes));
+  note_written(self(), *self().cta, address & kOffsetMask);
 }
 
 void load_shared(u32 address, void* to, int bytes) {

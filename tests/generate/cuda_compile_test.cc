@@ -85,7 +85,9 @@ int spills_allowed(const Candidate& candidate) {
   const Program& p = candidate.program;
   const std::int64_t sums = sums_of(p);
   if (p.family().name == "sm90") return sums >= 80 || p.word("schedule") == "pingpong" ? 256 : 0;
-  return sums >= 64 || p.number("warps_k") >= 8 || p.word("form") == "direct" ? 128 : 0;
+  if (sums >= 64 || p.number("warps_k") >= 8 || p.word("form") == "direct") return 128;
+  // A register or two of the 128 that each of 512 threads has.
+  return p.number("warps_m") * p.number("warps_n") * p.number("warps_k") > 8 ? 16 : 0;
 }
 
 void check_facts(const Candidate& candidate, const Made& made) {
