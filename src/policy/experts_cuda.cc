@@ -120,7 +120,7 @@ constexpr std::array<Expert, 57> kExperts = {{
      "split_k=4 reduce=spread"},
     {Regime::middle,
      "sm90 schedule=cooperative consumers=2 tile_m=256 tile_n=128 tile_k=64 stages=4 "
-     "split_k=3 reduce=spread"},
+     "split_k=4 reduce=spread"},
     {Regime::middle, "sm90 schedule=single tile_m=128 tile_n=64 tile_k=128 stages=4 epilogue=tma"},
     {Regime::middle,
      "sm80 form=tile tile_m=64 tile_n=64 tile_k=64 warps_m=2 warps_n=2 warps_k=1 "
