@@ -29,6 +29,8 @@ struct EmulatedCall {
   Problem problem;
   GemmShape sizes;  // the problem's or smaller
   float alpha = 1, beta = 0;
+  bool bias = false;   // of served kernels, which then may be compared to a few roundings only
+  int activation = 0;  // activation.cuh
   int sms = 4;
   std::uint64_t seed = 0;
 };
