@@ -18,11 +18,16 @@ constexpr std::int64_t kSharedSlack = 2048;  // alignment, barriers, one flag
 std::vector<Decision> decisions() {
   return {
       {"schedule",
-       {"single", "cooperative", "pingpong"},
+       {"single", "cooperative", "pingpong", "gather"},
        {},
        "single: one warpgroup does all; cooperative: a producer, and warpgroups that share a tile; "
-       "pingpong: a producer, and two warpgroups that take tiles by turns"},
-      {"consumers", {"1", "2", "3"}, {{"schedule", {"cooperative"}}}, "warpgroups that multiply"},
+       "pingpong: a producer, and two warpgroups that take tiles by turns; gather: cooperative, "
+       "and "
+       "the producer's threads copy operands that no tensor map can describe"},
+      {"consumers",
+       {"1", "2", "3"},
+       {{"schedule", {"cooperative", "gather"}}},
+       "warpgroups that multiply"},
       {"tile_m", {"64", "128", "192", "256"}, {}, "rows of a CTA's tile"},
       {"tile_n",
        {"8", "16", "24", "32", "48", "64", "80", "96", "112", "128", "144", "160", "176", "192",
@@ -39,14 +44,16 @@ std::vector<Decision> decisions() {
        "CTAs along M that share B, by CTAs along N that share A, with multicast"},
       {"grid",
        {"tiles", "persistent"},
-       {{"split_k", {"1"}}, {"schedule", {"cooperative", "pingpong"}}},
+       {{"split_k", {"1"}}, {"schedule", {"cooperative", "pingpong", "gather"}}},
        "tiles: a CTA for each; persistent: as many CTAs as fit, which take tiles in turn"},
       {"in_flight", {"0", "1"}, {}, "groups of wgmma under way while the next stage is awaited"},
       {"epilogue",
-       {"direct", "exchange", "tma"},
+       {"direct", "exchange", "shared", "tma"},
        {},
        "direct: pairs as they lie in registers; exchange: lanes trade pairs for wide runs; tma: "
-       "through shared memory by the copy engine"},
+       "through shared memory by the copy engine; shared: the same by threads, for rows of C that "
+       "no "
+       "tensor map can describe"},
       raster(),
       group(),
       sizes(),
@@ -61,6 +68,13 @@ std::int64_t consumers(const Choices& c) {
 // m64 blocks of a warpgroup.
 std::int64_t blocks(const Choices& c) {
   return c.number("tile_m") / 64 / (c.is("schedule", "pingpong") ? 1 : consumers(c));
+}
+
+bool shares_tiles(const Choices& c) {
+  return c.is("schedule", "cooperative") || c.is("schedule", "gather");
+}
+bool is_staged(const Choices& c) {
+  return c.is("epilogue", "tma") || c.is("epilogue", "shared");
 }
 
 std::int64_t cluster_m(const Choices& c) {
@@ -84,15 +98,19 @@ std::vector<Rule> rules() {
   const auto add = [&rules](std::string_view name, std::vector<std::string_view> reads, auto rule) {
     rules.push_back({name, std::move(reads), rule});
   };
-  add("tensor-map", {}, [](const Choices&, const Problem& p, const Device&) -> Reason {
+  add("tensor-map", {"schedule"}, [](const Choices& c, const Problem& p, const Device&) -> Reason {
     const CudaAlignment aligned = alignment_of(p);
-    if (aligned.a < 8 || aligned.b < 8) {
-      return fmt::format(
-          "a tensor map wants rows that are multiples of 16 bytes apart: lda={} ldb={}",
-          p.a_stride(), p.b_stride());
-    }
+    const bool described = aligned.a == 8 && aligned.b == 8;
     if (p.k == 0) return "K=0: a tensor map cannot be empty";
-    return std::nullopt;
+    if (c.is("schedule", "gather")) {
+      if (!described) return std::nullopt;
+      return "schedule=gather: tensor maps describe both operands, and the copy engine is faster";
+    }
+    if (described) return std::nullopt;
+    return fmt::format(
+        "a tensor map wants rows that are multiples of 16 bytes apart: lda={} ldb={}, or "
+        "schedule=gather",
+        p.a_stride(), p.b_stride());
   });
   add("tile-rows", {"schedule", "consumers", "tile_m"},
       [](const Choices& c, const Problem& p, const Device&) -> Reason {
@@ -100,7 +118,7 @@ std::vector<Rule> rules() {
         if (c.is("schedule", "single") && m > 128) {
           return fmt::format("{}: one warpgroup has registers for 128 rows", said(c, "tile_m"));
         }
-        if (c.is("schedule", "cooperative") && m % (64 * consumers(c)) != 0) {
+        if (shares_tiles(c) && m % (64 * consumers(c)) != 0) {
           return fmt::format("{} is no multiple of 64 for each of {} warpgroups", said(c, "tile_m"),
                              consumers(c));
         }
@@ -166,20 +184,24 @@ std::vector<Rule> rules() {
         return fmt::format("{} tiles for {} multiprocessors: none has a second one", tiles,
                            d.cuda.multiprocessors);
       });
-  add("tma-epilogue", {"tile_n", "split_k", "epilogue"},
+  add("staged-epilogue", {"tile_n", "split_k", "epilogue"},
       [](const Choices& c, const Problem& p, const Device&) -> Reason {
-        if (!c.is("epilogue", "tma")) return std::nullopt;
+        if (!is_staged(c)) return std::nullopt;
+        const std::string name = said(c, "epilogue");
         if (c.number("tile_n") % 64 != 0) {
-          return fmt::format("epilogue=tma stores 64 columns at a time: {}", said(c, "tile_n"));
+          return fmt::format("{} stores 64 columns at a time: {}", name, said(c, "tile_n"));
         }
-        if (c.number("split_k") > 1) return "epilogue=tma stores whole tiles: split_k=1";
-        if (p.out == ElementType::f32) return "epilogue=tma stores 16-bit results";
+        if (c.number("split_k") > 1) return name + " stores whole tiles: split_k=1";
+        if (p.out == ElementType::f32) return name + " stores 16-bit results";
         if (p.alpha != AlphaClass::one || p.beta != BetaClass::zero) {
-          return "epilogue=tma does not read C or scale";
+          return name + " does not read C or scale";
         }
-        if (alignment_of(p).c < 8) {
+        if (c.is("epilogue", "tma") && alignment_of(p).c < 8) {
           return fmt::format("a tensor map wants rows of C multiples of 16 bytes apart: ldc={}",
                              p.c_stride());
+        }
+        if (c.is("epilogue", "shared") && alignment_of(p).c == 8) {
+          return "epilogue=shared: a tensor map describes C, and epilogue=tma is faster";
         }
         return std::nullopt;
       });
@@ -189,7 +211,7 @@ std::vector<Rule> rules() {
         const std::int64_t m = c.number("tile_m"), n = c.number("tile_n");
         std::int64_t ring = c.number("stages") * (m + n) * c.number("tile_k") * 2;
         if (c.is("reduce", "cluster")) ring = std::max(ring, m * n * 4);
-        const std::int64_t stores = c.is("epilogue", "tma") ? consumers(c) * 16384 : 0;
+        const std::int64_t stores = is_staged(c) ? consumers(c) * 16384 : 0;
         const std::int64_t need = ring + stores + kSharedSlack;
         if (need <= d.cuda.shared_per_block) return std::nullopt;
         return fmt::format("{} bytes of shared memory, the device has {} for a CTA", need,

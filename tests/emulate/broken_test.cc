@@ -11,6 +11,7 @@
 
 #include <cstdio>
 #include <cstdlib>
+#include <ostream>
 
 namespace tilewright {
 namespace {
@@ -60,6 +61,20 @@ constexpr Subject kSpread = {
     "reduce=spread in_flight=1 epilogue=direct raster=m group=1 sizes=runtime",
     "72x40x520 f16 acc=f32 nn"};
 
+// Rows of 8 bytes: cp.async. Rows of 2: through registers, and B by the copy engine.
+constexpr Subject kGatherAsync = {
+    "sm90 schedule=gather consumers=1 tile_m=64 tile_n=64 tile_k=64 stages=4 split_k=1 grid=tiles "
+    "in_flight=1 epilogue=direct raster=m group=1 sizes=runtime",
+    "72x76x460 f16 acc=f32 nt"};
+constexpr Subject kGatherLoose = {
+    "sm90 schedule=gather consumers=1 tile_m=64 tile_n=64 tile_k=64 stages=2 split_k=1 "
+    "grid=tiles in_flight=1 epilogue=direct raster=m group=1 sizes=runtime",
+    "71x72x264 f16 acc=f32 nn lda=265"};
+constexpr Subject kStaged = {
+    "sm90 schedule=cooperative consumers=1 tile_m=64 tile_n=128 tile_k=64 stages=2 split_k=1 "
+    "cluster=1x1 grid=tiles in_flight=1 epilogue=shared raster=m group=1 sizes=runtime",
+    "72x133x136 f16 acc=f32 tn ldb=136"};
+
 struct Fault {
   const char* name;
   Subject subject;
@@ -84,8 +99,9 @@ constexpr Fault kFaults[] = {
      "arrive_expecting(full, kStageBytes - 128);"},
     {"BarriersNotFenced", kAlongK, "sm90_gemm.cuh", "      fence_barrier_init();\n", ""},
     {"StoreBufferFilledAgain", kTwoChunks, "sm90_epilogue.cuh",
-     "if (issues) wait_stores_read<1>();", ""},
-    {"NoProxyFence", kAlongK, "sm90_epilogue.cuh", "          fence_async_proxy();\n", ""},
+     "if (kTma && issues) wait_stores_read<1>();", ""},
+    {"NoProxyFence", kAlongK, "sm90_epilogue.cuh", "          if (kTma) fence_async_proxy();\n",
+     ""},
     {"LeavesBeforeStored", kAlongK, "sm90_epilogue.cuh", "wait_stores();", ";"},
     {"WrongStrideAlongK", kAlongK, "sm90_operand.cuh", "descriptor(address, 16, 1024, 128)",
      "descriptor(address, 16, 512, 128)"},
@@ -126,6 +142,20 @@ constexpr Fault kFaults[] = {
      "looked = add_to_counter_relaxed(counter, kLooked);", "looked = 0;"},
     {"BackToZeroTooEarly", kSpread, "split_k.cuh", "(looked / kLooked & kCountMask) == kSplit - 1",
      "(looked / kLooked & kCountMask) == kSplit - 2"},
+    {"GatheredSeenBeforeItCame", kGatherAsync, "sm90_gemm.cuh", "wait_copies<kLag>();", ""},
+    {"LastGatheredSeenBeforeTheyCame", kGatherAsync, "sm90_gemm.cuh",
+     "wait_copies<0>();\n      for (int rest", "for (int rest"},
+    {"GatheredIntoAFullStage", kGatherLoose, "sm90_gemm.cuh",
+     "        wait_empty(shared, i);\n        const u32 full", "        const u32 full"},
+    {"GatheredWithoutProxyFence", kGatherLoose, "sm90_gemm.cuh",
+     "fence_async_proxy();\n      arrive(shared.full", "arrive(shared.full"},
+    {"GatheredUnswizzled", kGatherLoose, "sm90_gather.cuh", "Boxed::kSwizzle - 16", "0"},
+    {"GatheredFromTheWrongByte", kGatherLoose, "copy_tile.cuh", "(shift & 4U) != 0",
+     "(shift & 8U) != 0"},
+    {"GatheredBeyondTheMatrix", kGatherLoose, "copy_tile.cuh",
+     "reinterpret_cast<const u16*>(window + 2) <= tile.end", "true"},
+    {"RowsCopiedBeforeTheyAreThere", kStaged, "sm90_epilogue.cuh",
+     "          named_barrier(barrier, 128);\n          const int at_row", "const int at_row"},
     {"AnotherWarpsCounter", kSpread, "split_k.cuh", "counters + thread / 32", "counters"},
 };
 
@@ -149,7 +179,8 @@ EmulatedCall call_of(const Subject& subject, int seed) {
 
 TEST(Emulated, SubjectsAreRightAsTheyAre) {
   for (const Subject& subject :
-       {kTiled, kSplit, kAlongK, kTwoChunks, kAcross, kMulticast, kDonating, kCluster, kSpread}) {
+       {kTiled, kSplit, kAlongK, kTwoChunks, kAcross, kMulticast, kDonating, kCluster, kSpread,
+        kGatherAsync, kGatherLoose, kStaged}) {
     const ScratchFolder folder;
     const auto kernel = made(subject, folder, {});
     ASSERT_TRUE(kernel) << kernel.error().message;
@@ -157,6 +188,10 @@ TEST(Emulated, SubjectsAreRightAsTheyAre) {
       EXPECT_EQ(kernel->run(call_of(subject, seed)), "") << subject.program;
     }
   }
+}
+
+void PrintTo(const Fault& fault, std::ostream* out) {
+  *out << fault.name;
 }
 
 class Broken : public testing::TestWithParam<Fault> {};

@@ -33,6 +33,8 @@ const std::vector<Place>& places() {
       {&sm80_family(), 16, "72x72x1032 f16 acc=f16 nt"},
       {&sm90_family(), 4, "264x136x328 bf16 acc=f32 tt out=f32"},
       {&sm80_family(), 4, "77x103x555 f16 acc=f32 nn"},
+      {&sm90_family(), 4, "140x203x333 f16 acc=f32 nn"},
+      {&sm90_family(), 4, "300x202x460 bf16 acc=f32 nt batch=2"},
       {&sm90_family(), 16, "72x264x1032 f16 acc=f32 nn batch=2"},
       {&sm80_family(), 16, "33x202x1002 bf16 acc=f32 tn out=f32"},
       {&sm90_family(), 4, "520x392x136 f16 acc=f32 tn"},

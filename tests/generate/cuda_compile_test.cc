@@ -13,6 +13,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <array>
 #include <atomic>
 #include <optional>
 #include <thread>
@@ -72,7 +73,8 @@ std::vector<Made> compile_all(const std::vector<Candidate>& candidates, Compiler
 std::int64_t sums_of(const Program& p) {
   const std::int64_t m = p.number("tile_m"), n = p.number("tile_n");
   if (p.family().name == "sm90") {
-    const std::int64_t shared = p.word("schedule") == "cooperative" ? p.number("consumers") : 1;
+    const bool shares = p.word("schedule") == "cooperative" || p.word("schedule") == "gather";
+    const std::int64_t shared = shares ? p.number("consumers") : 1;
     return m / 64 / shared * n / 2;
   }
   return p.word("form") == "direct" ? m * n / 32
@@ -86,8 +88,9 @@ int spills_allowed(const Candidate& candidate) {
   const std::int64_t sums = sums_of(p);
   if (p.family().name == "sm90") return sums >= 80 || p.word("schedule") == "pingpong" ? 256 : 0;
   if (sums >= 64 || p.number("warps_k") >= 8 || p.word("form") == "direct") return 128;
-  // A register or two of the 128 that each of 512 threads has.
-  return p.number("warps_m") * p.number("warps_n") * p.number("warps_k") > 8 ? 16 : 0;
+  // A few of the 128 that each of 512 threads has; more where their sums leave by reduce=spread.
+  const bool many = p.number("warps_m") * p.number("warps_n") * p.number("warps_k") > 8;
+  return !many ? 0 : p.word("reduce") == "spread" ? 128 : 16;
 }
 
 void check_facts(const Candidate& candidate, const Made& made) {
@@ -126,16 +129,24 @@ void check_sm90(const Candidate& candidate, const Made& made, const MachineCode&
   EXPECT_GT(code.count("HGMMA", shape), 0);
   EXPECT_EQ(code.count("HGMMA"), code.count("HGMMA", shape));
   EXPECT_EQ(code.count("HGMMA"), code.count("HGMMA", sums));
-  EXPECT_GT(code.count("UTMALDG", "3D"), 0);
+  const CudaAlignment aligned = alignment_of(candidate.problem);
+  EXPECT_EQ(code.count("UTMALDG", "3D") > 0, aligned.a == 8 || aligned.b == 8);
+  const auto loose = [](int vector) { return vector > 1 && vector < 8; };
+  EXPECT_EQ(code.count("LDGSTS") > 0, loose(aligned.a) || loose(aligned.b));
+  EXPECT_EQ(code.count("LDG", "128") > 0, aligned.a == 1 || aligned.b == 1);
   const std::string_view cluster = p.word("cluster");
   const bool multicast = !cluster.empty() && cluster != "1x1";
   EXPECT_EQ(code.count("UTMALDG", "MULTICAST") > 0, multicast);
   const bool tma = p.word("epilogue") == "tma";
   EXPECT_EQ(code.count("UTMASTG") > 0, tma);
-  EXPECT_EQ(code.count("STSM") > 0, tma);
-  // A whole warpgroup beyond those that multiply is there to give its registers away.
+  EXPECT_EQ(code.count("STSM") > 0, tma || p.word("epilogue") == "shared");
+  // A whole warpgroup beyond those that multiply is there to copy, or to give its registers away.
   const int threads = made.source.launch.cuda.threads;
-  const bool gives = p.word("schedule") != "single" && threads % 128 == 0;
+  bool gives = p.word("schedule") != "single" && threads % 128 == 0;
+  if (p.word("schedule") == "gather") {
+    constexpr std::array<std::int64_t, 3> kKept = {192, 104, 64};
+    gives = sums_of(p) > kKept[static_cast<std::size_t>(p.number("consumers") - 1)];
+  }
   EXPECT_EQ(code.count("USETMAXREG"), gives ? 2 : 0);
   EXPECT_EQ(code.count("UCGABAR_ARV") > 0, multicast || p.word("reduce") == "cluster");
 }

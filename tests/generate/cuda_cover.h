@@ -65,6 +65,7 @@ inline std::vector<CoverGround> cover_grounds() {
     if (i >= kUnaligned.size()) continue;
     grounds.push_back(
         {&sm80_family(), ampere[(i + 3) % ampere.size()], parse_problem(kUnaligned[i]).value()});
+    grounds.push_back({&sm90_family(), invented_h200(), parse_problem(kUnaligned[i]).value()});
   }
   return grounds;
 }

@@ -9,6 +9,7 @@
 
 #include <gtest/gtest.h>
 
+#include <array>
 #include <map>
 #include <set>
 #include <tuple>
@@ -70,10 +71,19 @@ void check_maps(const Program& p, const Problem& problem, const CudaCall& call,
                 const GemmShape& s) {
   const std::int64_t m = p.number("tile_m"), n = p.number("tile_n"), k = p.number("tile_k");
   const Placement place = placement_of(p);
-  ASSERT_EQ(call.maps.size(), p.word("epilogue") == "tma" ? 3U : 2U);
+  const CudaAlignment aligned = alignment_of(problem);
+  const std::array<bool, 2> described = {aligned.a == 8, aligned.b == 8};
+  ASSERT_EQ(call.maps.size(), static_cast<std::size_t>(described[0] + described[1] +
+                                                       (p.word("epilogue") == "tma" ? 1 : 0)));
   std::int64_t stage = 0;
+  std::size_t next = 0;
   for (int i = 0; i < 2; ++i) {
-    const MapDescription& map = call.maps[static_cast<std::size_t>(i)];
+    if (!described[static_cast<std::size_t>(i)]) {  // threads copy it
+      EXPECT_EQ(p.word("schedule"), "gather");
+      stage += (i == 0 ? m : n) * k * 2;
+      continue;
+    }
+    const MapDescription& map = call.maps[next++];
     const bool along_k = i == 0 ? !problem.a_transposed : problem.b_transposed;
     const std::int64_t extent = i == 0 ? m : n, size = i == 0 ? s.m : s.n;
     const std::int64_t parts = i == 0 ? place.cluster_n : place.cluster_m;
@@ -104,7 +114,8 @@ void check_memory(const Program& p, const Problem& problem, const Device& device
                                                                       : p.number("consumers");
     std::int64_t ring = p.number("stages") * (m + n) * p.number("tile_k") * 2;
     if (p.word("reduce") == "cluster") ring = std::max(ring, m * n * 4);
-    const std::int64_t stores = p.word("epilogue") == "tma" ? consumers * 2 * 64 * 128 : 0;
+    const bool staged = p.word("epilogue") == "tma" || p.word("epilogue") == "shared";
+    const std::int64_t stores = staged ? consumers * 2 * 64 * 128 : 0;
     // Up to 1008 bytes before the ring, two barriers a stage and a flag behind it.
     need = 1008 + ring + stores + 16 * p.number("stages") + 4;
     EXPECT_GE(call.threads, static_cast<unsigned>(128 * consumers));

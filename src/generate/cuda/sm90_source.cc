@@ -35,11 +35,10 @@ constexpr std::string_view kKernel = R"(
 using Kernel = tw::Sm90Gemm<tw::Sm90Config{{{fields}}}, Wgmma>;
 
 extern "C" __global__ void __launch_bounds__(Kernel::kThreads, 1)
-tw_kernel(const __grid_constant__ tw::TensorMap map_a, const __grid_constant__ tw::TensorMap map_b,
-{map_c}          void* c, void* workspace, int head, int m, int n, int k, tw::i64 ldc, tw::i64 sc, int batch,
-          float alpha, float beta{served}) {{
-  Kernel::run({{map_a, map_b, {map_c_used}, c, {{workspace, head}}, {{m, n, k, 0, 0, ldc, 0, 0, sc}}, batch,
-               alpha, beta{given}}});
+tw_kernel({maps}void* c, void* workspace, int head, int m, int n, int k, tw::i64 ldc, tw::i64 sc, int batch,
+          float alpha, float beta{served}{gathered}) {{{none}
+  Kernel::run({{{map_a}, {map_b}, {map_c}, c, {{workspace, head}}, {{m, n, k, {lda}, {ldb}, ldc, {sa}, {sb}, sc}}, batch,
+               alpha, beta{given}{source}}});
 }}
 )";
 
@@ -84,8 +83,9 @@ std::string wgmma_text(const Problem& problem, int n) {
 
 struct Shape {
   int m, n, k, stages, consumers, cluster_m, cluster_n, split;
-  bool tma_store;
-  explicit Shape(const Program& p)
+  bool staged, tma_store;
+  bool gather_a, gather_b;  // by threads, without a tensor map
+  Shape(const Program& p, const Problem& problem)
       : m(static_cast<int>(p.number("tile_m"))),
         n(static_cast<int>(p.number("tile_n"))),
         k(static_cast<int>(p.number("tile_k"))),
@@ -96,7 +96,10 @@ struct Shape {
         cluster_m(p.word("cluster").starts_with("2") ? 2 : 1),
         cluster_n(p.word("cluster").ends_with("2") ? 2 : 1),
         split(static_cast<int>(p.number("split_k"))),
-        tma_store(p.word("epilogue") == "tma") {}
+        staged(p.word("epilogue") == "tma" || p.word("epilogue") == "shared"),
+        tma_store(p.word("epilogue") == "tma"),
+        gather_a(p.word("schedule") == "gather" && alignment_of(problem).a < 8),
+        gather_b(p.word("schedule") == "gather" && alignment_of(problem).b < 8) {}
 };
 
 Fields fields_of(const Program& p, const Problem& problem, Form form, const Shape& s,
@@ -127,16 +130,23 @@ Fields fields_of(const Program& p, const Problem& problem, Form form, const Shap
   }
   f.word("epilogue", "Epilogue", p.word("epilogue"));
   f.number("vector_c", alignment_of(problem).c);
+  if (s.gather_a || s.gather_b) {
+    f.flag("gather_a", s.gather_a);
+    f.flag("gather_b", s.gather_b);
+    f.number("vector_a", alignment_of(problem).a);
+    f.number("vector_b", alignment_of(problem).b);
+  }
   cuda_text::add_sizes(f, source, p, problem);
   return f;
 }
 
-// As Sm90Gemm::kThreads: whether the producer is a warp or a warpgroup that gives registers.
+// As Sm90Gemm::kThreads: whether the producer is a warp, or a warpgroup that copies or gives
+// registers.
 int threads_of(const Program& p, const Shape& s) {
   if (p.word("schedule") == "single") return 128;
   const int sums = s.m / 64 / (p.word("schedule") == "pingpong" ? 1 : s.consumers) * s.n / 2;
   const int few = s.consumers == 3 ? 64 : s.consumers == 2 ? 104 : 192;
-  return 128 * s.consumers + (sums > few ? 128 : 32);
+  return 128 * s.consumers + (sums > few || s.gather_a || s.gather_b ? 128 : 32);
 }
 
 // As BoxedOperand: boxes along K, or of the widest atom that divides the tile.
@@ -158,13 +168,13 @@ Launch launch_of(const Program& p, const Problem& problem, Form form, const Shap
   Launch launch;
   launch.target = "cuda";
   CudaLaunch& cuda = launch.cuda;
-  cuda.maps = {map_of('a', !problem.a_transposed, s.m, s.k, s.cluster_n),
-               map_of('b', problem.b_transposed, s.n, s.k, s.cluster_m)};
-  cuda.arguments = {"map0", "map1"};
-  if (s.tma_store) {
-    cuda.maps.push_back({'c', 64, 64, 128, 128});
-    cuda.arguments.emplace_back("map2");
-  }
+  const auto add_map = [&cuda](const TensorMapSpec& map) {
+    cuda.arguments.push_back(fmt::format("map{}", cuda.maps.size()));
+    cuda.maps.push_back(map);
+  };
+  if (!s.gather_a) add_map(map_of('a', !problem.a_transposed, s.m, s.k, s.cluster_n));
+  if (!s.gather_b) add_map(map_of('b', problem.b_transposed, s.n, s.k, s.cluster_m));
+  if (s.tma_store) add_map({'c', 64, 64, 128, 128});
   cuda.arguments.insert(
       cuda.arguments.end(),
       {"c", "workspace", cuda_text::head_argument(p, tiles_text(p), 128 * s.consumers)});
@@ -173,6 +183,11 @@ Launch launch_of(const Program& p, const Problem& problem, Form form, const Shap
     cuda.arguments.emplace_back(argument);
   }
   cuda_text::add_served(launch, form);
+  if (s.gather_a || s.gather_b) {
+    for (const char* argument : {"a", "b", "i64:lda", "i64:ldb", "i64:sa", "i64:sb"}) {
+      cuda.arguments.emplace_back(argument);
+    }
+  }
   const int cluster = p.word("reduce") == "cluster" ? s.split : s.cluster_m * s.cluster_n;
   const std::string tiles = s.cluster_m * s.cluster_n == 1
                                 ? fmt::format("cdiv(M,{})*cdiv(N,{})*batch", s.m, s.n)
@@ -189,32 +204,56 @@ Launch launch_of(const Program& p, const Problem& problem, Form form, const Shap
   if (p.word("reduce") == "cluster") ring = std::max(ring, std::int64_t{4} * s.m * s.n);
   // 1008: the ring begins at a multiple of 1024; behind it barriers and a flag.
   const std::int64_t bytes =
-      1008 + ring + (s.tma_store ? s.consumers * 16384 : 0) + 16 * std::int64_t{s.stages} + 16;
+      1008 + ring + (s.staged ? s.consumers * 16384 : 0) + 16 * std::int64_t{s.stages} + 16;
   cuda.shared_bytes = std::to_string(bytes);
-  cuda.alignment = alignment_of(problem).c;
+  const CudaAlignment aligned = alignment_of(problem);
+  cuda.alignment = std::min({aligned.c, s.gather_a ? aligned.a : 8, s.gather_b ? aligned.b : 8});
   return launch;
+}
+
+// The kernel with the parameters that launch_of() passes.
+std::string kernel_text(const Shape& s, const Fields& fields, Form form) {
+  const bool gathers = s.gather_a || s.gather_b;
+  std::string maps;
+  const char* none = "";  // stands for the map of what has none
+  const char* some = s.gather_a ? s.gather_b ? "none" : "map_b" : "map_a";
+  if (s.gather_a && s.gather_b) none = "\n  const tw::TensorMap none{};";
+  constexpr std::string_view kMap = "const __grid_constant__ tw::TensorMap map_";
+  const std::string line = ",\n          ";
+  if (!s.gather_a) maps += fmt::format("{}a, ", kMap);
+  if (!s.gather_b) maps += fmt::format("{}b{}", kMap, line);
+  if (s.gather_b && !s.gather_a) maps.replace(maps.size() - 2, 2, line);
+  if (s.tma_store) maps += fmt::format("{}c{}", kMap, line);
+  const std::string_view given = cuda_text::served_values(form);
+  return fmt::format(
+      kKernel, fmt::arg("fields", fields.text()), fmt::arg("maps", maps),
+      fmt::arg("served", cuda_text::served_parameters(form)),
+      fmt::arg("gathered", gathers
+                               ? ",\n          const tw::u16* a, const tw::u16* b, tw::i64 lda, "
+                                 "tw::i64 ldb, tw::i64 sa, tw::i64 sb"
+                               : ""),
+      fmt::arg("none", none), fmt::arg("map_a", s.gather_a ? some : "map_a"),
+      fmt::arg("map_b", s.gather_b ? some : "map_b"),
+      fmt::arg("map_c", s.tma_store ? "map_c" : some), fmt::arg("lda", gathers ? "lda" : "0"),
+      fmt::arg("ldb", gathers ? "ldb" : "0"), fmt::arg("sa", gathers ? "sa" : "0"),
+      fmt::arg("sb", gathers ? "sb" : "0"),
+      fmt::arg("given", gathers && given.empty() ? ", {}" : given),
+      fmt::arg("source", gathers ? ", {a, b}" : ""));
 }
 
 }  // namespace
 
 Source sm90_source(const Program& program, const Problem& problem, const Device& device,
                    Form form) {
-  const Shape shape(program);
+  const Shape shape(program, problem);
   Source source;
   source.language = "cuda";
   source.flags = cuda_flags(device);
   source.launch = launch_of(program, problem, form, shape);
   const Fields fields = fields_of(program, problem, form, shape, source);
-  source.text =
-      cuda_text::heading(program, problem) + "#include \"generate/cuda/device/sm90_gemm.cuh\"\n" +
-      wgmma_text(problem, shape.n) +
-      fmt::format(kKernel, fmt::arg("fields", fields.text()),
-                  fmt::arg("map_c", shape.tma_store
-                                        ? "          const __grid_constant__ tw::TensorMap map_c,\n"
-                                        : ""),
-                  fmt::arg("map_c_used", shape.tma_store ? "map_c" : "map_a"),
-                  fmt::arg("served", cuda_text::served_parameters(form)),
-                  fmt::arg("given", cuda_text::served_values(form)));
+  source.text = cuda_text::heading(program, problem) +
+                "#include \"generate/cuda/device/sm90_gemm.cuh\"\n" + wgmma_text(problem, shape.n) +
+                kernel_text(shape, fields, form);
   cuda_text::add_workspace(source, program, tiles_text(program), 128 * shape.consumers);
   return source;
 }

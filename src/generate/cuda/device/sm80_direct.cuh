@@ -273,15 +273,10 @@ struct Sm80Direct {
     }
     if constexpr (C.reduce == Reduce::cluster) {
       reduce_in_cluster<kPieces, kColumns, C.split>(sums, buffer, lane, 32, warp == 0, store);
-    } else if constexpr (C.reduce == Reduce::workspace || C.reduce == Reduce::spread) {
+    } else if constexpr (C.reduce == Reduce::workspace) {
       const i64 tile_index = static_cast<i64>(blockIdx.x) + entry * gridDim.x;
       float4* partial = workspace.partial(tile_index, kPieces, 32, C.split);
-      if constexpr (C.reduce == Reduce::spread) {
-        if (warp == 0) {
-          reduce_spread<kPieces, kColumns, C.split>(sums, partial, workspace.counter(tile_index),
-                                                    slice, lane, 32, store);
-        }
-      } else if (warp == 0) {
+      if (warp == 0) {
         reduce_through_workspace<kPieces, kColumns, C.split>(
             sums, partial, workspace.counter(tile_index), reinterpret_cast<u32*>(shared), slice,
             lane, 32, [] { __syncwarp(); }, store);

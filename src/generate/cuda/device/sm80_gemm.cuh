@@ -229,10 +229,11 @@ struct Sm80Gemm {
       const i64 tile_index = static_cast<i64>(blockIdx.x) + entry * gridDim.x;
       float4* partial = workspace.partial(tile_index, kPieces, kHolders, C.split);
       if constexpr (C.reduce == Reduce::spread) {
+        enum : int { kLoads = kThreads > 256 ? 8 : kPieces < 16 ? 16 : 12 };
         if (holds) {
-          reduce_spread<kPieces, kWide, C.split>(sums, partial,
-                                                 workspace.counter(tile_index * (kHolders / 32)),
-                                                 slice, holder, kHolders, store);
+          reduce_spread<kPieces, kWide, C.split, kLoads>(
+              sums, partial, workspace.counter(tile_index * (kHolders / 32)), slice, holder,
+              kHolders, store);
         }
       } else if (holds) {
         reduce_through_workspace<kPieces, kWide, C.split>(

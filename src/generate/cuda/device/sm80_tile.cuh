@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tiles of an operand in shared memory, for cp.async and ldmatrix.
+// Tiles of an operand in shared memory, for copy_tile() and ldmatrix.
 //
 // A tile is kOuter rows of kInner neighbouring elements, in chunks of 16 bytes. A chunk's place in
 // its row is exchanged by row number (XOR swizzle), so that the eight rows which ldmatrix reads at
 // once, and the chunks which a warp writes, lie in different banks.
 #pragma once
 
-#include "generate/cuda/device/mma.cuh"
+#include "generate/cuda/device/copy_tile.cuh"
 
 namespace tw {
 
@@ -27,43 +27,6 @@ struct SharedTile {
   }
 };
 
-// Copies a tile whose first element is `from`, `outer` rows and `inner` elements of it exist, the
-// rest becomes zero. kVector: elements by which `stride` and all addresses are divisible. With 1
-// the copy is synchronous. `safe` is any valid address.
-template <class Tile, int kThreads, int kVector>
-__device__ __forceinline__ void copy_tile(u32 to, const u16* from, i64 stride, int outer, int inner,
-                                          const u16* safe) {
-  constexpr int kCount = Tile::kOuter * Tile::kChunks;
-#pragma unroll
-  for (int first = 0; first < kCount; first += kThreads) {
-    const int index = first + static_cast<int>(threadIdx.x);
-    if (kCount % kThreads != 0 && index >= kCount) break;
-    const int row = index / Tile::kChunks;
-    const int chunk = index % Tile::kChunks;
-    const int valid = row < outer ? min(max(inner - chunk * 8, 0), 8) : 0;
-    const u16* source = valid > 0 ? from + row * stride + chunk * 8 : safe;
-    const u32 target = to + Tile::offset(row, chunk);
-    if constexpr (kVector == 8) {
-      copy_async<16>(target, source, valid * 2);
-    } else if constexpr (kVector >= 2) {
-#pragma unroll
-      for (int i = 0; i < 8; i += kVector) {
-        const int some = min(max(valid - i, 0), kVector);
-        copy_async<2 * kVector>(target + 2 * i, some > 0 ? source + i : safe, some * 2);
-      }
-    } else {
-      u32 words[4];
-#pragma unroll
-      for (int i = 0; i < 4; ++i) {
-        const u32 low = 2 * i < valid ? source[2 * i] : 0;
-        const u32 high = 2 * i + 1 < valid ? source[2 * i + 1] : 0;
-        words[i] = low | high << 16U;
-      }
-      store_shared(target, words);
-    }
-  }
-}
-
 // An operand of the product, `kExtent` rows of A (columns of B) deep kDepth in K. Stored along K
 // (A row-major, B column-major) or along the other dimension; ldmatrix transposes the latter.
 template <int kExtent, int kDepth, bool kAlongK>
@@ -73,9 +36,10 @@ struct Operand {
   template <int kThreads, int kVector>
   __device__ __forceinline__ static void copy(u32 to, const u16* base, i64 stride, int at, int k,
                                               int size, int depth) {
-    const u16* from = kAlongK ? base + at * stride + k : base + k * stride + at;
-    copy_tile<Tile, kThreads, kVector>(to, from, stride, kAlongK ? size - at : depth - k,
-                                       kAlongK ? depth - k : size - at, base);
+    const TileSource tile = tile_source<kAlongK>(base, stride, at, k, size, depth);
+    // Of 512 threads each has 128 registers.
+    copy_tile<Tile, kThreads, kVector, (kThreads > 256 ? 1 : 2)>(to, tile,
+                                                                 static_cast<int>(threadIdx.x));
   }
 
   // A: 16 rows from `at`, 16 of K from 16 * step.

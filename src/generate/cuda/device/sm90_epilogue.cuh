@@ -3,7 +3,8 @@
 // through shared memory by the copy engine in chunks of 64 rows by 64 columns, two buffers in turn,
 // so that one is filled while the other is being read. The engine clips what it stores in steps of
 // 16 bytes (seen on an H200: of 8191 columns it wrote 8192), so the last chunk of a row whose
-// length is no multiple of 8 is copied by threads.
+// length is no multiple of 8 is copied by threads; and all chunks where no tensor map describes C
+// (Epilogue::shared): a warp's stores lie together then, which those from registers do not.
 #pragma once
 
 #include "generate/cuda/device/barrier.cuh"
@@ -17,15 +18,16 @@ template <Epilogue kEpilogue, Type kOut, bool kScaled, int kVector, int kBlocks,
 struct TileStores {
   enum : int {
     kTma = kEpilogue == Epilogue::tma,
+    kStaged = kTma || kEpilogue == Epilogue::shared,
     kWide = kEpilogue != Epilogue::exchange ? 1
             : kColumns % 4 == 0             ? 4
             : kColumns % 2 == 0             ? 2
                                             : 1,
     kChunkBytes = 64 * 128,
-    kBytes = kTma ? 2 * kChunkBytes : 0,  // of shared memory, per warpgroup
+    kBytes = kStaged ? 2 * kChunkBytes : 0,  // of shared memory, per warpgroup
     kChunks = kBlocks * kColumns / 8,
   };
-  static_assert(!kTma || (kColumns % 8 == 0 && !kScaled && kOut != Type::f32));
+  static_assert(!kStaged || (kColumns % 8 == 0 && !kScaled && kOut != Type::f32));
   using Out = Output<kOut, kScaled, kVector, kServed>;
   using Sums = float[kBlocks][kColumns][4];
 
@@ -42,7 +44,7 @@ struct TileStores {
   __device__ __forceinline__ static void all(const Out& out, const TensorMap& map, u32 buffers,
                                              int row0, int column0, int entry, int barrier,
                                              const Sums& sums) {
-    if constexpr (kTma) {
+    if constexpr (kStaged) {
       const int warp = warp_id() % 4;
       const int lane = lane_id();
       const bool issues = warp == 0 && lane == 0;
@@ -54,9 +56,9 @@ struct TileStores {
         for (int chunk = 0; chunk < kColumns / 8; ++chunk) {
           const int count = b * (kColumns / 8) + chunk;
           // An odd number of chunks ends with the buffer that the next tile begins with.
-          if (issues && count == 0 && kChunks % 2 == 1) wait_stores_read<0>();
+          if (kTma && issues && count == 0 && kChunks % 2 == 1) wait_stores_read<0>();
           const u32 buffer = buffers + static_cast<u32>(count % 2) * kChunkBytes;
-          if (issues) wait_stores_read<1>();
+          if (kTma && issues) wait_stores_read<1>();
           named_barrier(barrier, 128);
 #pragma unroll
           for (int j = 0; j < 8; j += 2) {
@@ -66,15 +68,17 @@ struct TileStores {
             store_matrices(buffer + at, pack<kOut>(x[0], x[1]), pack<kOut>(x[2], x[3]),
                            pack<kOut>(y[0], y[1]), pack<kOut>(y[2], y[3]));
           }
-          fence_async_proxy();
+          if (kTma) fence_async_proxy();
           named_barrier(barrier, 128);
           const int at_row = row0 + 64 * b, at_column = column0 + 64 * chunk;
-          if (out.n % 8 != 0 && at_column + 64 > out.n) {
-            copy_clipped(out, buffer, at_row, at_column);
+          if constexpr (!kTma) {
+            copy_clipped<8>(out, buffer, at_row, at_column);
+          } else if (out.n % 8 != 0 && at_column + 64 > out.n) {
+            copy_clipped<1>(out, buffer, at_row, at_column);
           } else if (issues && at_row < out.m && at_column < out.n) {
             store_box(map, buffer, at_column, at_row, entry);
           }
-          if (issues) commit_stores();
+          if (kTma && issues) commit_stores();
         }
       }
     } else {
@@ -87,10 +91,11 @@ struct TileStores {
     }
   }
 
-  // A chunk in which rows end in the middle of 16 bytes, number by number.
+  // A chunk in which rows begin or end in the middle of 16 bytes, number by number.
+  template <int kUnrolled>
   __device__ __forceinline__ static void copy_clipped(const Out& out, u32 buffer, int row0,
                                                       int column0) {
-#pragma unroll 1
+#pragma unroll(kUnrolled)
     for (int i = static_cast<int>(threadIdx.x) % 128; i < 64 * 64; i += 128) {
       const int row = i / 64, column = i % 64;
       if (row0 + row >= out.m || column0 + column >= out.n) continue;

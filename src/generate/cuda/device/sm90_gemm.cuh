@@ -7,7 +7,8 @@
 // that take tiles by turns, so that one stores while the other multiplies. Where accumulators are
 // few, the producer is one warp; else a warpgroup, three quarters of it idle, that gives its
 // registers to the others (setmaxnreg, PTX ISA 9.7.19.5). A register file serves every fourth warp,
-// so one warp more than a multiple of four costs the others as much as four.
+// so one warp more than a multiple of four costs the others as much as four. gather: cooperative,
+// with a producer warpgroup that copies what no tensor map describes (sm90_gather.cuh).
 //
 // Clusters. cluster_m CTAs share B, cluster_n share A: each loads a part and multicasts it. A stage
 // is free once the consumers of all CTAs that a part goes to have released it. Or the CTAs of a
@@ -17,12 +18,12 @@
 #include "generate/cuda/device/barrier.cuh"
 #include "generate/cuda/device/raster.cuh"
 #include "generate/cuda/device/sm90_epilogue.cuh"
-#include "generate/cuda/device/sm90_operand.cuh"
+#include "generate/cuda/device/sm90_gather.cuh"
 #include "generate/cuda/device/split_k.cuh"
 
 namespace tw {
 
-enum class Schedule { single, cooperative, pingpong };
+enum class Schedule { single, cooperative, pingpong, gather };
 
 // Everything that a program decides (program/family_sm90.cc), and what the problem fixes.
 struct Sm90Config {
@@ -41,10 +42,13 @@ struct Sm90Config {
   Reduce reduce = Reduce::none;
   Epilogue epilogue = Epilogue::direct;
   int vector_c = 8;
+  // schedule=gather: which operands are copied by threads, and elements by which they divide.
+  bool gather_a = false, gather_b = false;
+  int vector_a = 8, vector_b = 8;
   int static_m = 0, static_n = 0, static_k = 0;
 };
 
-template <bool kServed>
+template <bool kServed, bool kGathers>
 struct Sm90Arguments {
   const TensorMap& map_a;
   const TensorMap& map_b;
@@ -55,6 +59,7 @@ struct Sm90Arguments {
   int batch;
   float alpha, beta;
   Served<kServed> served = {};
+  GatherSource<kGathers> source = {};
 };
 
 // Wgmma: the instruction for tile_n columns: Wgmma::issue(sums, a, b, accumulate).
@@ -70,9 +75,10 @@ struct Sm90Gemm {
     kDonates = kSpecialised && 4 * kPieces > (C.consumers == 3   ? 64
                                               : C.consumers == 2 ? 104
                                                                  : 192),
-    kThreads = kHolders + (kDonates       ? 128
-                           : kSpecialised ? 32
-                                          : 0),
+    kGathers = C.schedule == Schedule::gather,
+    kThreads = kHolders + (kDonates || kGathers ? 128
+                           : kSpecialised       ? 32
+                                                : 0),
     kSteps = C.tile_k / 16,
     kMulticast = C.cluster_m * C.cluster_n,
     kClusterSplit = C.reduce == Reduce::cluster ? C.split : 1,
@@ -83,11 +89,27 @@ struct Sm90Gemm {
   using A = BoxedOperand<C.tile_m, C.tile_k, C.a_along_k, C.cluster_n>;
   using B = BoxedOperand<C.tile_n, C.tile_k, C.b_along_k, C.cluster_m>;
   enum : int { kStageBytes = A::kBytes + B::kBytes, kRingBytes = C.stages * kStageBytes };
-  using Arguments = Sm90Arguments<C.served>;
+  enum : int {
+    kBoxedBytes = (C.gather_a ? 0 : A::kBytes) + (C.gather_b ? 0 : B::kBytes),
+    // A stage is full when every thread of a gathering warpgroup has said so, and the engine.
+    kFills = kGathers ? 128 + (kBoxedBytes > 0 ? 1 : 0) : 1,
+    kAsync = (C.gather_a && C.vector_a > 1) || (C.gather_b && C.vector_b > 1),
+    // Stages whose cp.async are under way. The consumers hold one stage, and one must be filled.
+    kLag = kAsync ? max_of(min_of(C.stages - 2, 3), 0) : 0,
+    kGatherBatch = 4,
+    kGiven = kGathers           ? (C.consumers == 3 ? 56 : 72)
+             : C.consumers == 3 ? 32
+                                : 24,
+    kTaken = kGathers           ? (C.consumers == 3 ? 152 : 216)
+             : C.consumers == 3 ? 160
+                                : 240,
+  };
+  using Arguments = Sm90Arguments<C.served, kGathers>;
   using Stores = TileStores<C.epilogue, C.out, C.scaled, C.vector_c, kBlocks, kColumns, C.served>;
   using Sums = float[kBlocks][kColumns][4];
   static_assert(kBlocks >= 1 && C.tile_m % 64 == 0 && C.tile_k % 64 == 0);
   static_assert(kClusterSplit == 1 || kMulticast == 1);
+  static_assert(!kGathers || kMulticast == 1);
 
   struct Shared {
     u32 ring, full, empty, stores, flag;
@@ -150,6 +172,54 @@ struct Sm90Gemm {
     const u16 along_m = static_cast<u16>(((1 << C.cluster_m) - 1) << (p.part_n * C.cluster_m));
     A::load(to, arg.map_a, w.row0, k * C.tile_k, w.entry, full, p.part_n, along_n);
     B::load(to + A::kBytes, arg.map_b, w.column0, k * C.tile_k, w.entry, full, p.part_m, along_m);
+  }
+  // The same by all threads of the producer's warpgroup, for all tiles of this CTA.
+  __device__ __forceinline__ static void gather(const Arguments& arg, const Shared& shared,
+                                                const Plan& p, int depth) {
+    const int thread = static_cast<int>(threadIdx.x) - kHolders;
+    const Sizes& s = arg.sizes;
+    const auto fill = [&](int i) {
+      fence_async_proxy();
+      arrive(shared.full + 8 * (i % C.stages));
+    };
+    int i = 0;
+    for (int index = p.first; index < p.total; index += p.step) {
+      const Work w = work(p, index);
+      const u16* a = arg.source.a + w.entry * s.sa;
+      const u16* b = arg.source.b + w.entry * s.sb;
+      for (int tile = 0; tile < p.count_k; ++tile, ++i) {
+        wait_empty(shared, i);
+        const u32 full = shared.full + 8 * (i % C.stages);
+        const u32 to = shared.ring + i % C.stages * kStageBytes;
+        const int k = (p.first_k + tile) * C.tile_k;
+        if (kBoxedBytes > 0 && thread == 0) {
+          arrive_expecting(full, kBoxedBytes);
+          if constexpr (!C.gather_a) A::load(to, arg.map_a, w.row0, k, w.entry, full, 0, 1);
+          if constexpr (!C.gather_b) {
+            B::load(to + A::kBytes, arg.map_b, w.column0, k, w.entry, full, 0, 1);
+          }
+        }
+        if constexpr (C.gather_a) {
+          copy_tile<BoxedTile<A>, 128, C.vector_a, kGatherBatch, true>(
+              to, tile_source<C.a_along_k>(a, s.lda, w.row0, k, s.m, depth), thread);
+        }
+        if constexpr (C.gather_b) {
+          copy_tile<BoxedTile<B>, 128, C.vector_b, kGatherBatch, true>(
+              to + A::kBytes, tile_source<C.b_along_k>(b, s.ldb, w.column0, k, s.n, depth), thread);
+        }
+        if constexpr (kAsync) {
+          commit_copies();
+          wait_copies<kLag>();
+          if (i >= kLag) fill(i - kLag);
+        } else {
+          fill(i);
+        }
+      }
+    }
+    if constexpr (kLag > 0) {
+      wait_copies<0>();
+      for (int rest = max(i - kLag, 0); rest < i; ++rest) fill(rest);
+    }
   }
   // One bit for each CTA along N in the first row of the cluster.
   __device__ __forceinline__ static constexpr int column_mask() {
@@ -297,7 +367,7 @@ struct Sm90Gemm {
         const int slice = static_cast<int>(blockIdx.y);
         float4* partial = arg.workspace.partial(index, kPieces, kHolders, C.split);
         if constexpr (C.reduce == Reduce::spread) {
-          reduce_spread<kPieces, Stores::kWide, C.split>(
+          reduce_spread<kPieces, Stores::kWide, C.split, (kPieces < 16 ? 16 : 12)>(
               pieces, partial, arg.workspace.counter(index * (kHolders / 32)), slice, thread,
               kHolders, store);
         } else {
@@ -333,14 +403,14 @@ struct Sm90Gemm {
     const bool feeds = warp == (kSpecialised ? 4 * C.consumers : 0);
     int fed = 0;  // tiles of K under way before everybody is told
     if (feeds && lane_id() == 0) {
-      prefetch_map(arg.map_a);
-      prefetch_map(arg.map_b);
+      if constexpr (!C.gather_a) prefetch_map(arg.map_a);
+      if constexpr (!C.gather_b) prefetch_map(arg.map_b);
       for (int i = 0; i < C.stages; ++i) {
-        init_barrier(shared.full + 8 * i, 1);
+        init_barrier(shared.full + 8 * i, kFills);
         init_barrier(shared.empty + 8 * i, kReleases);
       }
       fence_barrier_init();
-      if (kMulticast == 1 && p.first < p.total) {
+      if (kMulticast == 1 && !kGathers && p.first < p.total) {
         const Work w = work(p, p.first);
         for (; fed < min(C.stages, p.count_k); ++fed) {
           feed(arg, shared, p, w, fed, p.first_k + fed);
@@ -359,8 +429,10 @@ struct Sm90Gemm {
       return;
     }
     if (warp >= 4 * C.consumers) {
-      if constexpr (kDonates) give_registers<C.consumers == 3 ? 32 : 24>();
-      if (feeds && lane_id() == 0) {
+      if constexpr (kDonates) give_registers<kGiven>();
+      if constexpr (kGathers) {
+        gather(arg, shared, p, depth);
+      } else if (feeds && lane_id() == 0) {
         int i = 0;
         for (int index = p.first; index < p.total; index += p.step) {
           const Work w = work(p, index);
@@ -377,7 +449,7 @@ struct Sm90Gemm {
         cluster_sync();
       }
     } else {
-      if constexpr (kDonates) take_registers<C.consumers == 3 ? 160 : 240>();
+      if constexpr (kDonates) take_registers<kTaken>();
       const int group = warp / 4;
       if constexpr (kPingpong) {
         if (group == 1) named_arrive(2, 256);

@@ -132,17 +132,16 @@ __device__ __forceinline__ void reduce_through_workspace(const float (&acc)[kPie
 enum : u32 { kCame = 1, kLooked = 1 << 8, kLeft = 1 << 16, kCountMask = 255 };
 enum : int { kLooks = 8 };  // at the counter: about 5 us
 
-// Adds the parts of the slices in `parts`.
-template <int kPieces, int kWide, int kSplit, class Store>
+// Adds the parts of the slices in `parts`. kLoads: as below.
+template <int kPieces, int kWide, int kSplit, int kLoads, class Store>
 __device__ __forceinline__ void add_parts(const float (&acc)[kPieces][4], const float4* partial,
                                           u32 parts, int slice, int thread, int threads,
                                           const Store& store) {
   enum : int {
     kUnits = kPieces / kWide,
     kOfPart = ceil_div(kUnits, kSplit),
-    kInFlight = kPieces < 16 ? 16 : 12,  // loads of a lane, 16 bytes each, beside its sums
-    kSlices = min_of(kSplit, max_of(kInFlight / kWide, 1)),                // loaded at once
-    kTogether = min_of(max_of(kInFlight / (kWide * kSplit), 1), kOfPart),  // units
+    kSlices = min_of(kSplit, max_of(kLoads / kWide, 1)),                // loaded at once
+    kTogether = min_of(max_of(kLoads / (kWide * kSplit), 1), kOfPart),  // units
   };
   const i64 per_slice = static_cast<i64>(kPieces) * threads;
 #pragma unroll 1
@@ -205,9 +204,9 @@ __device__ __forceinline__ void add_parts(const float (&acc)[kPieces][4], const 
   }
 }
 
-// `partial`: as above; `counters`: of this tile, one for each warp of `threads`. All lanes of a
-// warp call it.
-template <int kPieces, int kWide, int kSplit, class Store>
+// `partial`: as above; `counters`: of this tile, one for each warp of `threads`. kLoads: of 16
+// bytes, which a lane has registers for beside its sums. All lanes of a warp call it.
+template <int kPieces, int kWide, int kSplit, int kLoads, class Store>
 __device__ __forceinline__ void reduce_spread(const float (&acc)[kPieces][4], float4* partial,
                                               u32* counters, int slice, int thread, int threads,
                                               const Store& store) {
@@ -248,7 +247,7 @@ __device__ __forceinline__ void reduce_spread(const float (&acc)[kPieces][4], fl
   }
   if (parts != 0) {
     __syncwarp();
-    add_parts<kPieces, kWide, kSplit>(acc, partial, parts, slice, thread, threads, store);
+    add_parts<kPieces, kWide, kSplit, kLoads>(acc, partial, parts, slice, thread, threads, store);
   }
   if (counts && (looked / kLooked & kCountMask) == kSplit - 1) *counter = 0;
 }
