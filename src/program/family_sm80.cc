@@ -187,6 +187,11 @@ std::vector<Rule> rules() {
         return fmt::format("{} warps for {} blocks of 32 in K",
                            c.number("warps_k") * c.number("split_k"), blocks);
       });
+  add("spread-form", {"form", "reduce"},
+      [](const Choices& c, const Problem&, const Device&) -> Reason {
+        if (!c.is("form", "direct") || !c.is("reduce", "spread")) return std::nullopt;
+        return "reduce=spread: with form=direct one warp holds all sums, few and in few parts";
+      });
   add("copies-steps", {"form", "tile_k", "warps_k", "copies", "fragments"},
       [](const Choices& c, const Problem&, const Device&) -> Reason {
         if (!c.is("form", "tile") || c.number("tile_k") / 16 / c.number("warps_k") > 1) {
