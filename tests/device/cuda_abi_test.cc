@@ -29,6 +29,11 @@ static_assert(sizeof(TensorMap) == sizeof(CUtensorMap));
 static_assert(alignof(TensorMap) >= alignof(CUtensorMap));
 
 static_assert(same_layout<LaunchAttribute, CUlaunchAttribute>());
+static_assert(int{kPointerMemoryType} == int{CU_POINTER_ATTRIBUTE_MEMORY_TYPE});
+static_assert(int{kPointerIsManaged} == int{CU_POINTER_ATTRIBUTE_IS_MANAGED});
+static_assert(int{kPointerDevice} == int{CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL});
+static_assert(kDeviceMemory == unsigned{CU_MEMORYTYPE_DEVICE});
+static_assert(kOutOfMemory == Code{CUDA_ERROR_OUT_OF_MEMORY});
 static_assert(offsetof(LaunchAttribute, value) == offsetof(CUlaunchAttribute, value));
 static_assert(sizeof(LaunchAttribute::value) == sizeof(CUlaunchAttributeValue));
 static_assert(same_layout<LaunchConfig, CUlaunchConfig>());

@@ -126,6 +126,31 @@ TEST_F(CudaBackendTest, RunsOnItsDeviceAndStreamAndPutsTheCallersBack) {
   EXPECT_EQ(current, nullptr);
 }
 
+TEST_F(CudaBackendTest, MemoryOfAnotherDeviceIsRefused) {
+  const auto backend = open(0);
+  ASSERT_NE(backend, nullptr);
+  Rng rng(5);
+  Case c;
+  c.call = packed(16, 16, 16);
+  c.fill(rng, {0, 0, 0}, true);
+  for (const auto& [name, address] :
+       std::initializer_list<std::pair<const char*, const void*>>{{"a", c.operands.a},
+                                                                  {"b", c.operands.b},
+                                                                  {"c", c.operands.c},
+                                                                  {"bias", c.bias.data()}}) {
+    fake().elsewhere = reinterpret_cast<cuda::Pointer>(address);
+    const auto refused = backend->run(c.call, c.operands, nullptr);
+    ASSERT_FALSE(refused) << name;
+    EXPECT_EQ(refused.error().status, TW_INVALID);
+    EXPECT_THAT(refused.error().message, HasSubstr(std::string(name) + "=0x"));
+    EXPECT_THAT(refused.error().message, HasSubstr("CUDA device 1, the handle's is 0"));
+    EXPECT_EQ(c.c, c.before);
+  }
+  fake().elsewhere = reinterpret_cast<cuda::Pointer>(c.operands.a);
+  c.operands.alpha = 0;  // then A is not read
+  expect_right(*backend, c);
+}
+
 // On a device without clusters a long K is split through the workspace.
 TEST_F(CudaBackendTest, WorkspacesBelongToStreams) {
   const auto backend = open(1);

@@ -177,6 +177,7 @@ class CudaBackendTest : public ::testing::Test {
     s.keep = false;
     s.launch_code = 0;
     s.out_of_memory = false;
+    s.elsewhere = 0;
     const std::scoped_lock lock(s.mutex);
     s.kept.clear();
     s.faults.clear();

@@ -62,6 +62,7 @@ void find_entries(Finder& find, Driver& d) {
   find(d.MemAllocHost, "cuMemAllocHost_v2");
   find(d.MemFreeHost, "cuMemFreeHost");
   find(d.MemGetInfo, "cuMemGetInfo_v2");
+  find(d.PointerGetAttribute, "cuPointerGetAttribute");
   find(d.MemcpyHtoD, "cuMemcpyHtoD_v2");
   find(d.MemcpyDtoH, "cuMemcpyDtoH_v2");
   find(d.MemcpyHtoDAsync, "cuMemcpyHtoDAsync_v2");

@@ -57,6 +57,13 @@ enum FunctionAttribute : int {  // CUfunction_attribute
   kNonPortableClusterSize = 14,
 };
 
+enum PointerAttribute : int {  // CUpointer_attribute
+  kPointerMemoryType = 2,      // unsigned: 2 is device memory
+  kPointerIsManaged = 8,       // unsigned
+  kPointerDevice = 9,          // int, as the driver counts
+};
+inline constexpr unsigned kDeviceMemory = 2;  // CU_MEMORYTYPE_DEVICE
+
 struct alignas(8) LaunchAttribute {  // CUlaunchAttribute
   int id = 0;
   char pad[4] = {};
@@ -145,6 +152,7 @@ struct Driver {
   Code (*MemAllocHost)(void**, std::size_t bytes);
   Code (*MemFreeHost)(void*);
   Code (*MemGetInfo)(std::size_t* free, std::size_t* total);
+  Code (*PointerGetAttribute)(void* value, int attribute, Pointer);
   Code (*MemcpyHtoD)(Pointer, const void*, std::size_t bytes);
   Code (*MemcpyDtoH)(void*, Pointer, std::size_t bytes);
   Code (*MemcpyHtoDAsync)(Pointer, const void*, std::size_t bytes, Stream);

@@ -130,6 +130,9 @@ class CudaBackend : public Backend {
       ladder = *std::move(built);
     }
     const Wish wish = wish_of(call, operands);
+    if (several_devices_) {
+      if (auto home = check_home(wish, operands.bias); !home) return tl::unexpected(home.error());
+    }
     for (const Rung& rung : ladder->rungs) {
       if (!wish.granted_by(rung)) continue;
       cuda::Pointer workspace = 0;
@@ -181,6 +184,33 @@ class CudaBackend : public Backend {
     return {};
   }
 
+  // Memory of another device, even where this one could reach it, is a mistake of the caller's.
+  tl::expected<void, Failure> check_home(const Wish& wish, const void* bias) const {
+    const cuda::Driver& driver = context_.driver();
+    const auto unsigned_attribute = [&driver](int which, cuda::Pointer address) {
+      unsigned value = 0;
+      return driver.PointerGetAttribute(&value, which, address) == cuda::kSuccess ? value : 0;
+    };
+    for (const auto& [name, address] : {std::pair{"c", wish.c},
+                                        {"a", wish.a},
+                                        {"b", wish.b},
+                                        {"bias", reinterpret_cast<cuda::Pointer>(bias)}}) {
+      int device = 0;
+      if (address == 0 ||
+          driver.PointerGetAttribute(&device, cuda::kPointerDevice, address) != cuda::kSuccess ||
+          device == device_.cuda.ordinal ||
+          unsigned_attribute(cuda::kPointerMemoryType, address) != cuda::kDeviceMemory ||
+          unsigned_attribute(cuda::kPointerIsManaged, address) != 0) {
+        continue;
+      }
+      return tl::unexpected(
+          Failure{TW_INVALID, fmt::format("{}={:#x} is in the memory of CUDA device {}, the "
+                                          "handle's is {}",
+                                          name, address, device, device_.cuda.ordinal)});
+    }
+    return {};
+  }
+
   [[nodiscard]] bool capturing(void* stream) const {
     int status = 0;  // CUstreamCaptureStatus: 0 is none
     const cuda::Code code = context_.driver().StreamIsCapturing(as_stream(stream), &status);
@@ -228,6 +258,7 @@ class CudaBackend : public Backend {
   cuda::Context context_;
   const Device device_;
   const Options options_;
+  const bool several_devices_ = cuda_device_count() > 1;
   std::optional<Shelf> shelf_;
   Lookup lookup_;
   std::unique_ptr<Workspaces> workspaces_;

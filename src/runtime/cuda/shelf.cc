@@ -182,16 +182,21 @@ std::vector<fs::path> bundle_paths(const Options& options) {
   std::vector<fs::path> places = installed_places("kernels");
   if (!options.kernels.empty()) places.insert(places.begin(), options.kernels);
   std::vector<fs::path> files;
+  const auto add = [&files](const fs::path& file) {
+    std::error_code ignored;
+    const fs::path path = fs::weakly_canonical(file, ignored);
+    if (std::ranges::find(files, path) == files.end()) files.push_back(path);
+  };
   for (const fs::path& place : places) {
     std::error_code error;
-    if (fs::is_regular_file(place, error)) files.push_back(place);
+    if (fs::is_regular_file(place, error)) add(place);
     if (!fs::is_directory(place, error)) continue;
     std::vector<fs::path> here;
     for (fs::directory_iterator at(place, error), end; !error && at != end; at.increment(error)) {
       if (at->path().extension() == kSuffix) here.push_back(at->path());
     }
     std::ranges::sort(here);
-    files.insert(files.end(), here.begin(), here.end());
+    for (const fs::path& file : here) add(file);
   }
   return files;
 }

@@ -363,6 +363,9 @@ Code cuCtxSetCurrent() {
 Code cuCtxGetCurrent() {
   return kSuccess;
 }
+Code cuPointerGetAttribute() {
+  return kSuccess;
+}
 Code cuStreamIsCapturing() {
   return kSuccess;
 }

@@ -312,6 +312,16 @@ Code cuMemFree_v2(Pointer address) {
   std::free(reinterpret_cast<void*>(address));
   return kSuccess;
 }
+Code cuPointerGetAttribute(void* value, int attribute, Pointer address) {
+  const bool there = address != 0 && address == state().elsewhere;
+  const int answer = attribute == kPointerDevice       ? (there                      ? 1
+                                                          : current == context_of(0) ? 0
+                                                                                     : 1)
+                     : attribute == kPointerMemoryType ? static_cast<int>(kDeviceMemory)
+                                                       : 0;
+  std::memcpy(value, &answer, sizeof answer);
+  return kSuccess;
+}
 Code cuMemsetD8Async(Pointer to, unsigned char value, std::size_t bytes, Stream) {
   std::memset(reinterpret_cast<void*>(to), value, bytes);
   return kSuccess;

@@ -28,6 +28,7 @@ struct FakeState {
   std::atomic<bool> keep = false;    // launches are kept in `kept`
   std::atomic<int> launch_code = 0;  // what launches return
   std::atomic<bool> out_of_memory = false;
+  std::atomic<cuda::Pointer> elsewhere = 0;  // an address in the memory of device 1
   std::mutex mutex;
   std::vector<FakeLaunch> kept;
   std::vector<std::string> faults;  // what a real device would not have forgiven
