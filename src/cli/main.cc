@@ -49,6 +49,8 @@ int run(int argc, char** argv) {
   add_bundle(app, cli);
   add_explain(app, cli);
   add_report(app, cli);
+  add_policy_bench(app, cli);
+  add_table(app, cli);
   add_record(app, cli);
   add_db(app, cli);
   add_wisdom(app, cli);

@@ -3,11 +3,11 @@
 // nearest shapes that history holds (transfer is a cheap and strong start), from expert programs,
 // and from the cost model's best of each kind.
 #include "policy/experts.h"
+#include "policy/pool.h"
 #include "policy/ranking.h"
 
 #include <algorithm>
 #include <array>
-#include <cmath>
 #include <map>
 
 namespace tilewright {
@@ -18,6 +18,7 @@ constexpr int kSeedDistance = 3;       // decisions in which two seeds differ at
 constexpr double kWorthTrying = 3;     // a kind estimated this much slower than the best is left
 constexpr std::size_t kElite = 8;      // parents
 constexpr std::size_t kTransfers = 4;  // winners of the nearest shapes
+constexpr std::size_t kScreened = 1;   // of a shape where nothing was timed in full
 constexpr int kTries = 40;             // draws per proposal before giving up
 
 // How a child is made, and how often.
@@ -37,17 +38,6 @@ Move draw_move(Rng& rng) {
   return Move::uniform;
 }
 
-// Distance of two shapes: log2 per axis, so that 64x4096x64 is not 4096x64x64.
-double distance(const Problem& a, const Problem& b) {
-  const auto axis = [](std::int64_t x, std::int64_t y) {
-    return std::abs(std::log2(static_cast<double>(std::max<std::int64_t>(x, 1))) -
-                    std::log2(static_cast<double>(std::max<std::int64_t>(y, 1))));
-  };
-  const bool same_kind = a.in == b.in && a.out == b.out && a.a_transposed == b.a_transposed &&
-                         a.b_transposed == b.b_transposed;
-  return axis(a.m, b.m) + axis(a.n, b.n) + axis(a.k, b.k) + (same_kind ? 0 : 100);
-}
-
 // Decisions in which two programs differ; of different families, more than any limit.
 int distance(const Program& a, const Program& b) {
   if (&a.family() != &b.family()) return 1000;
@@ -61,12 +51,10 @@ int distance(const Program& a, const Program& b) {
 class EvolvePolicy final : public Policy {
  public:
   explicit EvolvePolicy(PolicyContext context)
-      : context_(std::move(context)),
-        spaces_(legal_spaces(context_.problem, context_.device)),
-        rng_(context_.seed, 1) {
+      : context_(std::move(context)), pool_(context_), rng_(context_.seed, 1) {
     starts_ = transfers();
     const auto after_first = static_cast<std::ptrdiff_t>(std::min<std::size_t>(2, starts_.size()));
-    std::vector<Program> experts = expert_programs(spaces_, context_);
+    std::vector<Program> experts = expert_programs(pool_.spaces(), context_);
     starts_.insert(starts_.begin() + after_first, experts.begin(), experts.end());
   }
 
@@ -81,13 +69,11 @@ class EvolvePolicy final : public Policy {
   }
 
   void observe(const Trial& trial) override {
-    seen_.add_text(trial.program);
+    pool_.take_text(trial.program);
     if (trial.outcome != Outcome::ok) return;
     Result<Program> program = parse_program(trial.program);
-    if (!program || !is_legal(*program, context_.problem, context_.device)) return;
-    // The ratio to a baseline timed in the same minute is steadier than the time.
-    const double fitness = trial.speedup() > 0 ? trial.speedup() : 1 / trial.time_us;
-    elite_.emplace_back(fitness, *std::move(program));
+    if (!program || !pool_.allows(*program)) return;
+    elite_.emplace_back(fitness_of(trial), *std::move(program));
     std::ranges::stable_sort(elite_,
                              [](const auto& a, const auto& b) { return a.first > b.first; });
     if (elite_.size() > kElite) elite_.resize(kElite, elite_.front());
@@ -98,25 +84,10 @@ class EvolvePolicy final : public Policy {
  private:
   // Winners of the nearest shapes, nearest first.
   [[nodiscard]] std::vector<Program> transfers() const {
-    struct Near {
-      double distance, speedup;
-      Program program;
-    };
-    std::vector<Near> near;
-    for (const Trial& trial : context_.history) {
-      if (trial.outcome != Outcome::ok || trial.stage != "final") continue;
-      const auto problem = parse_problem(trial.problem);
-      auto program = parse_program(trial.program);
-      if (!problem || !program || *problem == context_.problem) continue;
-      if (!is_legal(*program, context_.problem, context_.device)) continue;
-      near.push_back({distance(*problem, context_.problem), trial.speedup(), *std::move(program)});
-    }
-    std::ranges::stable_sort(near, [](const Near& a, const Near& b) {
-      return a.distance != b.distance ? a.distance < b.distance : a.speedup > b.speedup;
-    });
     std::vector<Program> out;
-    for (std::size_t i = 0; i < near.size() && i < kTransfers; ++i) {
-      out.push_back(std::move(near[i].program));
+    for (Program& winner : winners_near(*context_.experience, context_.problem, kScreened)) {
+      if (out.size() == kTransfers) break;
+      if (pool_.allows(winner)) out.push_back(std::move(winner));
     }
     return out;
   }
@@ -124,14 +95,14 @@ class EvolvePolicy final : public Policy {
   std::optional<Program> next() {
     while (next_start_ < starts_.size()) {
       Program program = starts_[next_start_++];
-      if (seen_.add(program)) return program;
+      if (pool_.take(program)) return program;
     }
     if (seeds_.size() < kSeeds || elite_.empty()) {
       if (auto seed = next_seed()) return seed;
     }
     for (int attempt = 0; attempt < kTries && !elite_.empty(); ++attempt) {
       std::optional<Program> child = make_child(draw_move(rng_));
-      if (child && seen_.add(*child)) return child;
+      if (child && pool_.take(*child)) return child;
     }
     return best_ranked();
   }
@@ -145,13 +116,13 @@ class EvolvePolicy final : public Policy {
       if (r.seconds > kWorthTrying * ranked_.front().seconds) break;
       const bool alike = std::ranges::any_of(
           seeds_, [&](const Program& seed) { return distance(seed, r.program) < kSeedDistance; });
-      if (alike || seen_.contains(r.program)) continue;
+      if (alike || pool_.taken(r.program)) continue;
       if (best == nullptr || kinds_[r.kind] < kinds_[best->kind]) best = &r;
     }
     if (best == nullptr) return best_ranked();
     ++kinds_[best->kind];
     seeds_.push_back(best->program);
-    seen_.add(best->program);
+    pool_.take(best->program);
     return best->program;
   }
 
@@ -161,7 +132,7 @@ class EvolvePolicy final : public Policy {
       refill();
       if (ranked_.empty()) return std::nullopt;
       Program program = ranked_[next_ranked_++].program;
-      if (seen_.add(program)) return program;
+      if (pool_.take(program)) return program;
     }
   }
 
@@ -171,7 +142,7 @@ class EvolvePolicy final : public Policy {
       ranked_.clear();
       return;
     }
-    ranked_ = rank_sample(spaces_, context_, seen_, rng_);
+    ranked_ = rank_sample(pool_.spaces(), context_, pool_.seen(), rng_);
     next_ranked_ = 0;
     dry_ = ranked_.empty();
   }
@@ -186,24 +157,21 @@ class EvolvePolicy final : public Policy {
     switch (move) {
       case Move::mutate: {
         const Program& from = parent();
-        return mutate(space_of(spaces_, from), from, rng_);
+        return pool_.mutate(from, rng_);
       }
       case Move::neighbour: {
         const Program& from = parent();
-        std::vector<Program> all = neighbours(space_of(spaces_, from), from);
-        if (all.empty()) return std::nullopt;
-        return all[rng_.below(all.size())];
+        return pool_.neighbour(from, rng_);
       }
       case Move::cross: {
         const Program& a = parent();
         const Program& b = parent();
-        if (&a.family() != &b.family()) return std::nullopt;
-        return crossover(space_of(spaces_, a), a, b, rng_);
+        return pool_.cross(a, b, rng_);
       }
       case Move::model:
         return best_ranked_unseen();
       case Move::uniform:
-        return sample_any(spaces_, rng_);
+        return pool_.sample(rng_);
     }
     return std::nullopt;
   }
@@ -211,7 +179,7 @@ class EvolvePolicy final : public Policy {
   // As best_ranked(), for make_child(), whose caller notes what was seen.
   std::optional<Program> best_ranked_unseen() {
     refill();
-    while (next_ranked_ < ranked_.size() && seen_.contains(ranked_[next_ranked_].program)) {
+    while (next_ranked_ < ranked_.size() && pool_.taken(ranked_[next_ranked_].program)) {
       ++next_ranked_;
     }
     if (next_ranked_ >= ranked_.size()) return std::nullopt;
@@ -219,9 +187,8 @@ class EvolvePolicy final : public Policy {
   }
 
   PolicyContext context_;
-  std::vector<Space> spaces_;
+  Pool pool_;
   Rng rng_;
-  Seen seen_;
   std::vector<Program> starts_;  // transfers and experts
   std::size_t next_start_ = 0;
   std::vector<std::pair<double, Program>> elite_;  // best first

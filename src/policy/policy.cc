@@ -16,14 +16,34 @@ namespace {
 
 struct Entry {
   PolicyInfo info;
-  std::unique_ptr<Policy> (*make)(PolicyContext context);
+  Result<std::unique_ptr<Policy>> (*make)(PolicyContext context);
 };
 
-constexpr std::array<Entry, 3> kPolicies = {{
-    {{"evolve", "mutation and crossover of the fastest, seeded by the cost model"}, make_evolve},
-    {{"analytic", "programs in the order of the cost model"}, make_analytic},
-    {{"random", "uniform over the legal programs"}, make_random},
+template <std::unique_ptr<Policy> (*make)(PolicyContext)>
+Result<std::unique_ptr<Policy>> always(PolicyContext context) {
+  return make(std::move(context));
+}
+template <bool pretrained>
+Result<std::unique_ptr<Policy>> boost(PolicyContext context) {
+  return make_boost(std::move(context), pretrained);
+}
+
+constexpr std::array<Entry, 9> kPolicies = {{
+    {{"evolve", "mutation and crossover of the fastest, seeded by the cost model"},
+     always<make_evolve>},
+    {{"analytic", "programs in the order of the cost model"}, always<make_analytic>},
+    {{"random", "uniform over the legal programs"}, always<make_random>},
+    {{"ga", "a genetic algorithm without a cost model"}, always<make_genetic>},
+    {{"anneal", "simulated annealing by mutations, with restarts"}, always<make_anneal>},
+    {{"tpe", "tree-structured Parzen estimator over the decisions"}, always<make_parzen>},
+    {{"transfer", "winners of the nearest recorded shapes, then local search"},
+     always<make_transfer>},
+    {{"boost", "gradient-boosted trees, pretrained on other shapes (needs XGBoost)"}, boost<true>},
+    {{"boost-cold", "the same, learning from the problem's own results alone"}, boost<false>},
 }};
+
+// Part of `tilewright table`, no search.
+constexpr std::string_view kTable = "table";
 
 }  // namespace
 
@@ -34,6 +54,9 @@ std::vector<PolicyInfo> policies() {
 }
 
 Result<std::unique_ptr<Policy>> make_policy(std::string_view name, PolicyContext context) {
+  if (!context.experience) context.experience = std::make_shared<Experience>(context.history);
+  context.history.clear();
+  if (name == kTable && context.only) return make_table(std::move(context));
   for (const Entry& entry : kPolicies) {
     if (entry.info.name == name) return entry.make(std::move(context));
   }

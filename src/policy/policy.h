@@ -3,6 +3,9 @@
 #pragma once
 
 #include "base/error.h"
+#include "policy/experience.h"
+#include "policy/knobs.h"
+#include "policy/program_set.h"
 #include "program/space.h"
 #include "trial/trial.h"
 
@@ -28,7 +31,11 @@ struct PolicyContext {
   Problem problem;
   Device device;
   std::uint64_t seed = 1;
-  std::vector<Trial> history;  // earlier trials that may be learned from (any problem)
+  std::vector<Trial> history{};  // earlier trials that may be learned from (any problem)
+  // The same, parsed and shared; made from `history` where it is null.
+  std::shared_ptr<const Experience> experience{};
+  std::shared_ptr<const ProgramSet> only{};  // where not null, nothing else may be proposed
+  Knobs knobs{};
 };
 
 struct PolicyInfo {
@@ -36,7 +43,7 @@ struct PolicyInfo {
   std::string_view help;
 };
 [[nodiscard]] std::vector<PolicyInfo> policies();
-// random | analytic | evolve (seeded by analytic). An unknown name lists the known ones.
+// An unknown name lists the known ones; one that lacks a library here says so.
 [[nodiscard]] Result<std::unique_ptr<Policy>> make_policy(std::string_view name,
                                                           PolicyContext context);
 

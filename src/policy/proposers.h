@@ -12,6 +12,12 @@ namespace tilewright {
 [[nodiscard]] std::unique_ptr<Policy> make_random(PolicyContext context);
 [[nodiscard]] std::unique_ptr<Policy> make_analytic(PolicyContext context);
 [[nodiscard]] std::unique_ptr<Policy> make_evolve(PolicyContext context);
+[[nodiscard]] std::unique_ptr<Policy> make_genetic(PolicyContext context);
+[[nodiscard]] std::unique_ptr<Policy> make_anneal(PolicyContext context);
+[[nodiscard]] std::unique_ptr<Policy> make_parzen(PolicyContext context);
+[[nodiscard]] std::unique_ptr<Policy> make_transfer(PolicyContext context);
+[[nodiscard]] std::unique_ptr<Policy> make_table(PolicyContext context);
+[[nodiscard]] Result<std::unique_ptr<Policy>> make_boost(PolicyContext context, bool pretrained);
 
 // All families that have a legal program for the problem.
 [[nodiscard]] std::vector<Space> legal_spaces(const Problem& problem, const Device& device);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Uniform over the legal programs: the control that every other policy has to beat.
-#include "policy/proposers.h"
+#include "policy/pool.h"
 
 namespace tilewright {
 
@@ -28,38 +28,32 @@ namespace {
 
 class RandomPolicy final : public Policy {
  public:
-  explicit RandomPolicy(const PolicyContext& context)
-      : spaces_(legal_spaces(context.problem, context.device)), rng_(context.seed) {}
+  explicit RandomPolicy(PolicyContext context)
+      : context_(std::move(context)), pool_(context_), rng_(context_.seed) {}
 
   std::vector<Program> propose(std::size_t count) override {
     std::vector<Program> out;
-    // Small spaces run dry: give up after many draws in a row that were all known.
-    for (int misses = 0; out.size() < count && misses < 1000;) {
-      std::optional<Program> program = sample_any(spaces_, rng_);
+    while (out.size() < count) {
+      std::optional<Program> program = pool_.take_any(rng_);
       if (!program) break;
-      if (seen_.add(*program)) {
-        out.push_back(*std::move(program));
-        misses = 0;
-      } else {
-        ++misses;
-      }
+      out.push_back(*std::move(program));
     }
     return out;
   }
 
-  void observe(const Trial& trial) override { seen_.add_text(trial.program); }
+  void observe(const Trial& trial) override { pool_.take_text(trial.program); }
   [[nodiscard]] std::string_view name() const override { return "random"; }
 
  private:
-  std::vector<Space> spaces_;
+  PolicyContext context_;
+  Pool pool_;
   Rng rng_;
-  Seen seen_;
 };
 
 }  // namespace
 
 std::unique_ptr<Policy> make_random(PolicyContext context) {
-  return std::make_unique<RandomPolicy>(context);
+  return std::make_unique<RandomPolicy>(std::move(context));
 }
 
 }  // namespace tilewright

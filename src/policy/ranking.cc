@@ -130,6 +130,13 @@ std::vector<Ranked> rank_sample(const std::vector<Space>& spaces, const PolicyCo
       out.push_back(std::move(ranked));
     }
   };
+  if (context.only) {
+    for (const Program& program : context.only->programs()) {
+      if (!seen.contains(program)) out.push_back(rank(program, context));
+    }
+    std::ranges::stable_sort(out, faster);
+    return out;
+  }
   std::vector<Walk> walks;
   for (const Space& space : spaces) {
     walks.emplace_back(space.family(), context.problem, context.device);

@@ -17,7 +17,8 @@ struct Ranked {
   std::string kind;
 };
 
-// Fastest first. Programs in `seen` are left out; empty when nothing unseen was found.
+// Fastest first; all of context.only where that is given. Programs in `seen` are left out; empty
+// when nothing unseen was found.
 [[nodiscard]] std::vector<Ranked> rank_sample(const std::vector<Space>& spaces,
                                               const PolicyContext& context, const Seen& seen,
                                               Rng& rng);

@@ -24,6 +24,10 @@ Grammar::Grammar(const Problem& problem, const Device& device) {
   for (const Family* family : families()) spaces_.emplace_back(*family, problem, device);
 }
 
+Grammar::Grammar(const Problem& problem, const Device& device, std::span<const Program> only) {
+  for (const Family* family : families()) spaces_.emplace_back(*family, problem, device, only);
+}
+
 std::vector<int> Grammar::next(const std::vector<std::string>& prefix) const {
   std::vector<int> ids;
   if (prefix.empty()) {

@@ -5,6 +5,7 @@
 
 #include "program/space.h"
 
+#include <span>
 #include <string>
 #include <vector>
 
@@ -14,6 +15,8 @@ namespace tilewright {
 class Grammar {
  public:
   Grammar(const Problem& problem, const Device& device);
+  // The mask for replay: only texts of `only` that are legal can be written.
+  Grammar(const Problem& problem, const Device& device, std::span<const Program> only);
   // `prefix` holds the tokens already written, the family first. Returns ids into vocabulary(), in
   // order. An empty prefix offers the families that have a legal program; a whole program offers
   // the end token alone; a prefix that no legal program begins with offers nothing.

@@ -5,11 +5,15 @@
 // value). Rules are asked as soon as the last decision they read is decided. The result depends on
 // the prefix only through its *live* decisions: those that a rule or a condition further down still
 // reads. Memoising on them makes the recursion small although the space is large.
+//
+// Of a space that is a list, the programs are sorted by their decisions: those with a common prefix
+// stand together, and counting them is two binary searches.
 #include "program/space.h"
 
 #include <algorithm>
 #include <cmath>
 #include <mutex>
+#include <ranges>
 #include <set>
 #include <unordered_map>
 
@@ -24,17 +28,29 @@ struct Space::State {
   std::vector<std::vector<std::size_t>> live;  // decisions below i that matter from i on
   std::mutex mutex;                            // guards memo
   std::vector<std::unordered_map<std::string, double>> memo;
+  std::optional<std::vector<Choices>> listed;  // sorted; instead of counting by the rules
 
   [[nodiscard]] std::size_t depth() const { return family->decisions.size(); }
 
   [[nodiscard]] bool allows(const std::vector<const Rule*>& rules, const Choices& choices) const {
+    if (listed) return true;  // they were asked when the list was made
     return std::ranges::none_of(rules, [&](const Rule* rule) {
       return rule->refuse(choices, problem, device).has_value();
     });
   }
 
+  // The listed programs that agree with the first i decisions.
+  [[nodiscard]] std::span<const Choices> range_of(std::size_t i, const Choices& choices) const {
+    const auto range = std::ranges::equal_range(
+        *listed, choices.raw().first(i),
+        [](auto a, auto b) { return std::ranges::lexicographical_compare(a, b); },
+        [i](const Choices& c) { return c.raw().first(i); });
+    return {range.begin(), range.end()};
+  }
+
   // Number of legal completions when decisions below i are decided and their rules hold.
   double count_from(std::size_t i, Choices& choices) {
+    if (listed) return static_cast<double>(range_of(i, choices).size());
     if (i == depth()) return 1;
     std::string key;
     for (const std::size_t d : live[i]) {
@@ -108,6 +124,20 @@ Space::Space(const Family& family, Problem problem, Device device)
     }
   }
   for (std::size_t i = 0; i < n; ++i) s.live.emplace_back(live[i].begin(), live[i].end());
+}
+
+Space::Space(const Family& family, Problem problem, Device device, std::span<const Program> only)
+    : Space(family, std::move(problem), std::move(device)) {
+  State& s = *state_;
+  s.listed.emplace();
+  for (const Program& program : only) {
+    if (&program.family() == &family && is_legal(program, s.problem, s.device)) {
+      s.listed->push_back(program.choices());
+    }
+  }
+  std::ranges::sort(*s.listed, std::ranges::lexicographical_compare, &Choices::raw);
+  const auto again = std::ranges::unique(*s.listed);
+  s.listed->erase(again.begin(), again.end());
 }
 
 Space::~Space() = default;

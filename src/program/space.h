@@ -14,6 +14,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -24,6 +25,9 @@ namespace tilewright {
 class Space {
  public:
   Space(const Family& family, Problem problem, Device device);
+  // Those legal programs of the family that are among `only`: what a recorded table knows. The list
+  // is a prefix trie, so that samples, masks and moves stay inside it.
+  Space(const Family& family, Problem problem, Device device, std::span<const Program> only);
   ~Space();
   Space(Space&&) noexcept;
   Space& operator=(Space&&) noexcept;

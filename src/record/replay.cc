@@ -6,6 +6,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 namespace tilewright {
 
 Result<ReplayTable> ReplayTable::load(const Database& database, const std::string& problem,
@@ -22,18 +24,33 @@ Result<ReplayTable> ReplayTable::load(const Database& database, const std::strin
   query.mode = mode;
   auto trials = database.select(query);
   if (!trials) return tl::unexpected(trials.error());
+  return of(*std::move(trials));
+}
+
+ReplayTable ReplayTable::of(std::vector<Trial> trials) {
   ReplayTable table;
-  for (Trial& trial : *trials) {
+  for (Trial& trial : trials) {
     const auto [place, is_new] = table.index_.try_emplace(trial.program, table.programs_.size());
+    const std::size_t at = place->second;
+    const bool screen = trial.stage == "screen";
     if (is_new) {
       table.programs_.push_back(trial.program);
+      table.screened_.push_back(screen ? 1 : 0);
+      table.measured_.push_back(1);
       table.first_.push_back(trial);
       table.last_.push_back(std::move(trial));
-    } else {
-      table.last_[place->second] = std::move(trial);
+      continue;
     }
+    ++table.measured_[at];
+    if (screen) ++table.screened_[at];
+    if (screen || table.screened_[at] < 2) table.last_[at] = std::move(trial);
   }
   return table;
+}
+
+std::size_t ReplayTable::timed_again() const {
+  return static_cast<std::size_t>(
+      std::ranges::count_if(measured_, [](int times) { return times > 1; }));
 }
 
 const Trial* ReplayTable::seen(const std::string& program) const {

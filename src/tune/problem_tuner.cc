@@ -62,7 +62,9 @@ struct ProblemTuner::State {
     workbench_ = *std::move(workbench);
     for (const std::string& remark : workbench_->remarks()) log(remark);
     if (Status status = screen(); !status) return tl::unexpected(status.error());
-    if (Status status = finals(); !status) return tl::unexpected(status.error());
+    if (bench_.options.finals) {
+      if (Status status = finals(); !status) return tl::unexpected(status.error());
+    }
     result_.interrupted = stopped();
     return std::move(result_);
   }
@@ -99,6 +101,10 @@ struct ProblemTuner::State {
       } else {
         context.history.push_back(std::move(trial));
       }
+    }
+    if (!bench_.options.only.empty()) {
+      context.only =
+          std::make_shared<ProgramSet>(result_.problem, bench_.device, bench_.options.only);
     }
     Result<std::unique_ptr<Policy>> policy = make_policy(bench_.options.policy, std::move(context));
     if (!policy) return tl::unexpected(policy.error());

@@ -45,6 +45,8 @@ struct TuneOptions {
   std::filesystem::path cache_directory;
   std::string compiler, cuda_compiler;
   std::vector<std::string> baselines;             // empty: all that are available
+  std::vector<Program> only;                      // nothing else is proposed; empty: no limit
+  bool finals = true;                             // time the best few in full
   const std::atomic<bool>* stop = nullptr;        // Ctrl-C
   std::function<void(const Progress&)> progress;  // may be empty
   std::function<void(const std::string&)> log;    // one line; may be empty

@@ -47,6 +47,16 @@ TEST_F(Replay, first_is_seen_and_last_is_reported) {
   EXPECT_EQ(table.oracle()->program, text(2));
 }
 
+TEST_F(Replay, a_final_does_not_replace_a_second_screening) {
+  Trial first = made_trial(1, 5), second = made_trial(1, 6), other = made_trial(2, 9);
+  Trial final = made_trial(1, 4, "final"), alone = made_trial(2, 8, "final");
+  const ReplayTable table = ReplayTable::of({first, other, final, second, final, alone});
+  EXPECT_EQ(table.seen(text(1))->time_us, 5);
+  EXPECT_EQ(table.reported(text(1))->time_us, 6);
+  EXPECT_EQ(table.reported(text(2))->time_us, 8);
+  EXPECT_EQ(table.timed_again(), 2U);
+}
+
 TEST_F(Replay, failures_are_cells) {
   add(1, 1, 0, Outcome::compile_timeout);
   add(2, 2, 3, Outcome::ok);
