@@ -32,11 +32,12 @@ inline FakeState& fake() {
   return *state;
 }
 
-// Before anything opens a driver in this process. No vendor's library: nobody looks far for one.
+// Before anything opens a driver, or a vendor's library, in this process.
 class FakeDriver : public ::testing::Environment {
  public:
   void SetUp() override {
     setenv("TILEWRIGHT_LIBCUDA", TILEWRIGHT_FAKE_CUDA, 1);
+    setenv("TILEWRIGHT_CUDA_LIBRARIES", TILEWRIGHT_FAKE_VENDOR, 1);
     setenv("XDG_DATA_HOME", "/nonexistent", 1);
   }
 };

@@ -117,19 +117,82 @@ TEST_F(CudaWisdomTest, WinnersOfAnotherSiliconDoNotCount) {
   EXPECT_THAT(best(*backend, packed(4096, 4096, 2048)), HasSubstr("built in"));
 }
 
-TEST_F(CudaWisdomTest, WithoutTheVendorsLibraryWeServe) {
+// driver/fake_cublaslt.cc: its one algorithm wants a workspace.
+TEST_F(CudaWisdomTest, TheVendorServesWhereItIsAheadAndMay) {
   install("nvidia-h200-sm_90", 0.9);
   options_.no_vendor = false;
-  setenv("TILEWRIGHT_CUDA_LIBRARIES", "/nonexistent", 1);
   const auto backend = open();
   ASSERT_NE(backend, nullptr);
-  Call call = packed(4096, 4096, 2048);
-  const std::string text = backend->explain(call).value();
-  // There may be one all the same, which the fake driver is no device for: in any case it is said.
-  EXPECT_THAT(text, HasSubstr("vendor"));
+  Rng rng(12);
+  const auto served_by = [&](Case& c, std::uintptr_t stream) {
+    const auto origin = backend->run(c.call, c.operands, reinterpret_cast<void*>(stream));
+    EXPECT_TRUE(origin) << origin.error().message;
+    EXPECT_EQ(c.wrong(), "");
+    c.c = c.before;
+    return *origin;
+  };
+  Case c;
+  c.call = packed(64, 64, 64);
+  c.fill(rng);
+  EXPECT_EQ(served_by(c, 3), Origin::vendor);
+  c.operands.beta = 0.5F;
+  EXPECT_EQ(served_by(c, 3), Origin::vendor);
+  EXPECT_THAT(backend->explain(c.call).value(), HasSubstr("vendor: cublaslt_autotune is ahead"));
+  EXPECT_EQ(served_by(c, 4), Origin::vendor);
+  EXPECT_NE(served_by(c, 5), Origin::vendor);  // two streams have a workspace
+  c.operands.bias = c.bias.data();
+  EXPECT_NE(served_by(c, 3), Origin::vendor);
+  c.operands.bias = nullptr;
+  c.operands.alpha = 0;
+  EXPECT_EQ(served_by(c, 3), Origin::empty);
+  c.operands.alpha = 1;
+  for (const tw_mode mode : {TW_DETERMINISTIC, TW_BATCH_INVARIANT}) {
+    c.call.mode = mode;
+    EXPECT_NE(served_by(c, 3), Origin::vendor);
+    EXPECT_THAT(backend->explain(c.call).value(), Not(HasSubstr("vendor")));
+  }
+  // Every form that it has a word for.
+  for (int form = 0; form < 24; ++form) {
+    Case other;
+    other.call = packed(64, 64, 64, form % 3 + 1);
+    other.call.a_transposed = form % 2 == 1;
+    other.call.b_transposed = form / 2 % 2 == 1;
+    other.call.in = other.call.out = form % 3 == 0 ? ElementType::bf16 : ElementType::f16;
+    other.call.lda = 72;
+    other.call.stride_a = 64 * 72;
+    other.call.ldc = 80;
+    other.call.stride_c = 64 * 80;
+    other.operands.alpha = 0.5F;
+    other.fill(rng);
+    served_by(other, 3);
+  }
+  const cuda::Driver& driver = **cuda::driver();
+  driver.StreamBeginCapture(reinterpret_cast<cuda::Stream>(std::uintptr_t{3}), 0);
+  c.call.mode = TW_FASTEST;
+  const auto captured =
+      backend->run(c.call, c.operands, reinterpret_cast<void*>(std::uintptr_t{3}));
+  driver.StreamEndCapture(reinterpret_cast<cuda::Stream>(std::uintptr_t{3}), nullptr);
+  ASSERT_TRUE(captured);
+  EXPECT_NE(*captured, Origin::vendor);
+}
+
+TEST_F(CudaWisdomTest, TheVendorIsLeftOutWhereItIsSwitchedOff) {
+  install("nvidia-h200-sm_90", 0.9);
+  const auto backend = open();
+  ASSERT_NE(backend, nullptr);
+  const std::string text = backend->explain(packed(4096, 4096, 2048)).value();
+  EXPECT_THAT(text, Not(HasSubstr("vendor")));
   EXPECT_THAT(text, HasSubstr("exact: "));
-  call.mode = TW_DETERMINISTIC;
-  EXPECT_THAT(backend->explain(call).value(), Not(HasSubstr("vendor")));
+}
+
+// Where nothing was tuned, the rule decides: large and aligned.
+TEST_F(CudaWisdomTest, TheRuleLeavesLargeProductsToTheVendor) {
+  options_.no_vendor = false;
+  const auto backend = open();
+  ASSERT_NE(backend, nullptr);
+  EXPECT_THAT(best(*backend, packed(4096, 4096, 4096)), HasSubstr("vendor: nothing was tuned"));
+  EXPECT_THAT(best(*backend, packed(4095, 4095, 4095)), HasSubstr("built in"));
+  EXPECT_THAT(best(*backend, packed(64, 64, 64)), HasSubstr("built in"));
 }
 
 }  // namespace
