@@ -119,6 +119,20 @@ void add_reduction(Kernel& k, const Program& p, const CudaConstants& c) {
   }
 }
 
+// Microseconds in which the producer of schedule=gather fills a stage.
+double gather_time(const Kernel& k, const Problem& problem, const Chip& chip,
+                   const CudaConstants& c) {
+  const CudaAlignment aligned = alignment_of(problem);
+  const double batch = (aligned.a < 8 && aligned.b < 8 ? 4 : 8) * 128 * 16;
+  double time = 0;
+  for (const auto& [extent, vector] : {std::pair(k.tile_m, aligned.a), {k.tile_n, aligned.b}}) {
+    const double bytes = extent * k.tile_k * 2;
+    if (vector == 1) time += ceil_div(bytes, batch) * c.loose_latency;
+    if (vector > 1 && vector < 8) time += bytes / (c.loose_rate * vector * chip.mhz);
+  }
+  return time;
+}
+
 Kernel sm90_kernel(const Program& p, const Problem& problem, const Chip& chip,
                    const CudaConstants& c) {
   Kernel k;
@@ -136,8 +150,11 @@ Kernel sm90_kernel(const Program& p, const Problem& problem, const Chip& chip,
   const bool donates = !single && sums > (consumers == 3 ? 64 : consumers == 2 ? 104 : 192);
   k.threads = 128 * consumers + (donates ? 128 : single ? 0 : 32);
   k.registers = donates ? 65536 / k.threads : std::min(255.0, sums + 90);
-  const bool tma = p.word("epilogue") == "tma";
-  k.shared = k.stages * (k.tile_m + k.tile_n) * k.tile_k * 2 + (tma ? consumers * 16384 : 0) + 2048;
+  const bool tma = p.word("epilogue") == "tma", staged = tma || p.word("epilogue") == "shared";
+  const bool gathers = p.word("schedule") == "gather";
+  if (gathers) k.threads = 128 * consumers + 128;
+  k.shared =
+      k.stages * (k.tile_m + k.tile_n) * k.tile_k * 2 + (staged ? consumers * 16384 : 0) + 2048;
   const std::string_view cluster = p.word("cluster");
   k.cluster_m = cluster.starts_with("2") ? 2 : 1;
   k.cluster_n = cluster.ends_with("2") ? 2 : 1;
@@ -153,7 +170,9 @@ Kernel sm90_kernel(const Program& p, const Problem& problem, const Chip& chip,
   const double held = p.number("in_flight") > 0 ? 2 : 1;
   k.fast = std::max(k.tensor, single ? c.single_step : c.step90);
   k.slow = std::max(k.fast, (latency + held * k.tensor) / k.stages);
-  const double rate = tma                              ? c.tma_rate
+  if (gathers) k.fast = k.slow = std::max(k.slow, gather_time(k, problem, chip, c));
+  const double rate = p.word("epilogue") == "shared"   ? c.shared_rate
+                      : tma                            ? c.tma_rate
                       : p.word("epilogue") == "direct" ? c.direct_rate
                                                        : c.exchange_rate;
   k.finish = store_time(k, problem, k.alternates ? 1 : consumers, rate) *

@@ -36,6 +36,11 @@ struct CudaConstants {
   double tma_wait = 0.0963;   // until a store by the copy engine is done
   double alone_store = 1.05;  // pingpong without tma: while the other multiplies
   double spill = 6.31;        // pingpong with a large tile and run-time sizes
+  // Not fitted, no such program was timed yet: schedule=gather, a batch of loads through registers;
+  // cp.async, bytes per cycle and element of alignment; epilogue=shared, as exchange_rate.
+  double loose_latency = 0.7;
+  double loose_rate = 12;
+  double shared_rate = 14000;
   // sm80
   double prologue80 = 0.291;
   double latency80 = 0.514;

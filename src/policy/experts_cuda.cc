@@ -203,6 +203,16 @@ constexpr std::array<std::string_view, 22> kTiles90 = {
     "schedule=pingpong tile_m=128 tile_n=192 tile_k=64",
     "schedule=pingpong tile_m=192 tile_n=128 tile_k=64",
 };
+// Where no tensor map describes A or B.
+constexpr std::array<std::string_view, 7> kTilesGather = {
+    "schedule=gather consumers=1 tile_m=64 tile_n=32 tile_k=64",
+    "schedule=gather consumers=1 tile_m=64 tile_n=64 tile_k=64",
+    "schedule=gather consumers=1 tile_m=64 tile_n=128 tile_k=64",
+    "schedule=gather consumers=2 tile_m=128 tile_n=64 tile_k=64",
+    "schedule=gather consumers=2 tile_m=128 tile_n=128 tile_k=64",
+    "schedule=gather consumers=2 tile_m=128 tile_n=256 tile_k=64",
+    "schedule=gather consumers=3 tile_m=192 tile_n=128 tile_k=64",
+};
 constexpr std::array<std::string_view, 15> kTiles80 = {
     "form=direct tile_m=16 tile_n=8 warps_k=2 ahead=2",
     "form=direct tile_m=16 tile_n=8 warps_k=4 ahead=2",
@@ -344,6 +354,10 @@ std::vector<Program> cuda_palette(const Problem& problem, const Device& device) 
     palette.add(sm90, tile, "");
     // Two CTAs to a multiprocessor instead of a persistent one.
     if (tile.find("tile_m=128") != std::string_view::npos) palette.add(sm90, tile, "grid=tiles");
+  }
+  for (const std::string_view tile : kTilesGather) {
+    palette.add(sm90, tile, "epilogue=shared");
+    palette.add(sm90, tile, "grid=tiles epilogue=exchange");
   }
   for (const std::string_view tile : kTiles80) palette.add(sm80, tile, "epilogue=exchange");
   return palette.out;

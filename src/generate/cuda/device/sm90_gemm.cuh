@@ -96,11 +96,11 @@ struct Sm90Gemm {
     kAsync = (C.gather_a && C.vector_a > 1) || (C.gather_b && C.vector_b > 1),
     // Stages whose cp.async are under way. The consumers hold one stage, and one must be filled.
     kLag = kAsync ? max_of(min_of(C.stages - 2, 3), 0) : 0,
-    kGatherBatch = 4,
-    kGiven = kGathers           ? (C.consumers == 3 ? 56 : 72)
+    kGatherBatch = C.gather_a && C.gather_b ? 4 : 8,
+    kGiven = kGathers           ? (C.consumers == 3 ? 56 : 88)
              : C.consumers == 3 ? 32
                                 : 24,
-    kTaken = kGathers           ? (C.consumers == 3 ? 152 : 216)
+    kTaken = kGathers           ? (C.consumers == 3 ? 152 : 208)
              : C.consumers == 3 ? 160
                                 : 240,
   };
