@@ -15,6 +15,10 @@
 namespace tilewright::runtime::cpu {
 namespace {
 
+// Each part of a split k leaves a row of f32 that must be added up: few parts repay that. Measured
+// with two only.
+constexpr int kMostSplits = 8;
+
 struct Needs {
   CpuIsa isa;
   std::vector<std::string_view> features;
@@ -157,6 +161,7 @@ const CpuKernel* Chooser::built_in(const Call& call, int threads) const {
   for (const CpuKernel& kernel : cpu_kernels()) {
     if (kernel.isa > isa_ || !fits(kernel, call) || !allowed(kernel, call, threads)) continue;
     if (call.m < kernel.m_low || call.m > kernel.m_high) continue;
+    if (kernel.splits_k && threads > kMostSplits) continue;
     if (best == nullptr || kernel.isa > best->isa) best = &kernel;
   }
   return best;
