@@ -6,8 +6,10 @@
 #include "device/device.h"
 
 #include <gtest/gtest.h>
+#include <sys/mman.h>
 
 #include <algorithm>
+#include <array>
 #include <chrono>
 #include <cmath>
 #include <cstring>
@@ -102,6 +104,37 @@ TEST_P(Modes, ActivationsAreRightEverywhere) {
       EXPECT_EQ(bed_.c(0, 0, 1), INFINITY);
     }
   }
+}
+
+// Rows more than 2^31 elements apart, in address space that is never filled.
+TEST_P(Modes, OffsetsBeyond32Bits) {
+  constexpr std::int64_t kStride = (std::int64_t{1} << 31) + 7;
+  constexpr std::size_t kBytes = static_cast<std::size_t>(2 * kStride + 64) * 2;
+  const auto sparse = [&] {
+    void* memory = mmap(nullptr, kBytes, PROT_READ | PROT_WRITE,
+                        MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    return memory == MAP_FAILED ? nullptr : static_cast<std::uint16_t*>(memory);
+  };
+  std::uint16_t* const a = sparse();
+  std::uint16_t* const c = sparse();
+  if (a == nullptr || c == nullptr) GTEST_SKIP() << "no address space for 2 * 8 GiB";
+  Call call = made(ElementType::bf16, 3, 20, 4);
+  call.lda = call.ldc = kStride;
+  std::array<std::uint16_t, 80> b{};
+  for (std::int64_t x = 0; x < 4; ++x) {
+    for (std::int64_t j = 0; j < 20; ++j)
+      store(call.in, b.data(), x * 20 + j, static_cast<double>(1 + j));
+    for (std::int64_t i = 0; i < 3; ++i)
+      store(call.in, a, i * kStride + x, static_cast<double>(i + 1));
+  }
+  ASSERT_TRUE(backend_->run(call, {1, 0, a, b.data(), c, nullptr}, nullptr).has_value());
+  for (std::int64_t i = 0; i < 3; ++i) {
+    for (std::int64_t j = 0; j < 20; ++j) {
+      EXPECT_EQ(load(call.out, c, i * kStride + j), static_cast<double>(4 * (i + 1) * (1 + j)));
+    }
+  }
+  munmap(a, kBytes);
+  munmap(c, kBytes);
 }
 
 INSTANTIATE_TEST_SUITE_P(Isa, Modes, testing::ValuesIn(isas_here()),
