@@ -63,7 +63,7 @@ TEST_F(CudaBackendTest, AnyProductIsServed) {
     const auto backend = open(device);
     ASSERT_NE(backend, nullptr);
     Rng rng(11, static_cast<std::uint64_t>(device));
-    for (int i = 0; i < 1500; ++i) {
+    for (int i = 0; i < 800; ++i) {
       Case c = random_case(rng);
       if (rng.below(2) == 0) {
         const auto prepared = backend->prepare(c.call, stream(rng.below(5)));
@@ -353,7 +353,7 @@ TEST_F(CudaBackendTest, HostCostIsShown) {
   o.c = memory.data() + 512;
   for (const Call& call : {packed(4096, 4096, 4096), packed(64, 64, 64)}) {
     ASSERT_TRUE(backend->prepare(call, nullptr));
-    constexpr int kCalls = 200000;
+    constexpr int kCalls = 50000;
     const auto start = std::chrono::steady_clock::now();
     for (int i = 0; i < kCalls; ++i) ASSERT_TRUE(backend->run(call, o, nullptr));
     const double seconds =
