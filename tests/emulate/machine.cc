@@ -298,7 +298,9 @@ void run(const Grid& grid) {
     for (u32 i = 1; i < order.size(); ++i) std::swap(order[i], order[random_below(i + 1)]);
   }
   const u32 threads = static_cast<u32>(grid.threads) * per_cluster;
-  const std::size_t together = std::max(1U, 4096 / threads >> random_below(3));
+  // Clusters that are alive at once: some, or one alone, which must not need another.
+  const u32 crowd = random_below(4);
+  const std::size_t together = crowd == 3 ? 1U : std::max(1U, 4096 / threads >> crowd);
   std::size_t next = 0;
   while (next < order.size() || !m.clusters.empty()) {
     while (next < order.size() && m.clusters.size() < together) {
