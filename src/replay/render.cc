@@ -9,6 +9,7 @@
 #include <fmt/ranges.h>
 #include <nlohmann/json.hpp>
 
+#include <algorithm>
 #include <array>
 
 namespace tilewright {
@@ -130,8 +131,12 @@ std::string facts_text(const PolicyReport& report) {
       facts.failures);
   for (const std::string& caveat : caveats(facts)) out += fmt::format("note: {}\n", caveat);
   if (!report.left_out.empty()) {
-    out += fmt::format("left out, too few programs or nothing right: {}\n",
-                       fmt::join(report.left_out, "; "));
+    const std::size_t named = std::min<std::size_t>(report.left_out.size(), 3);
+    out += fmt::format(
+        "{} tables left out, too few programs or nothing right: {}{}\n", report.left_out.size(),
+        fmt::join(report.left_out.begin(),
+                  report.left_out.begin() + static_cast<std::ptrdiff_t>(named), "; "),
+        named < report.left_out.size() ? "; ..." : "");
   }
   return out;
 }
