@@ -27,7 +27,7 @@ struct Expert {
 };
 
 // The order of tiles is order_of's and the sizes are lineup.h's, where not wished.
-constexpr std::array<Expert, 57> kExperts = {{
+constexpr std::array<Expert, 59> kExperts = {{
     {Regime::tiny, "sm90 schedule=cooperative consumers=1 tile_m=64 tile_n=16 tile_k=64 stages=2"},
     {Regime::tiny, "sm90 schedule=single tile_m=64 tile_n=16 tile_k=128 stages=2"},
     {Regime::tiny, "sm90 schedule=cooperative consumers=1 tile_m=64 tile_n=16 tile_k=128 stages=4"},
@@ -121,6 +121,13 @@ constexpr std::array<Expert, 57> kExperts = {{
     {Regime::middle,
      "sm90 schedule=cooperative consumers=2 tile_m=256 tile_n=128 tile_k=64 stages=4 "
      "split_k=4 reduce=spread"},
+    // Few bytes from L2 for each product, by wide tiles and multicast (docs/lab-notebook.md).
+    {Regime::middle,
+     "sm90 schedule=cooperative consumers=2 tile_m=128 tile_n=256 tile_k=64 stages=4 "
+     "split_k=4 reduce=spread cluster=2x1 epilogue=exchange"},
+    {Regime::middle,
+     "sm90 schedule=cooperative consumers=2 tile_m=128 tile_n=128 tile_k=64 stages=6 "
+     "split_k=2 reduce=spread cluster=2x1 epilogue=exchange"},
     {Regime::middle, "sm90 schedule=single tile_m=128 tile_n=64 tile_k=128 stages=4 epilogue=tma"},
     {Regime::middle,
      "sm80 form=tile tile_m=64 tile_n=64 tile_k=64 warps_m=2 warps_n=2 warps_k=1 "

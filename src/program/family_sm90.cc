@@ -40,7 +40,7 @@ std::vector<Decision> decisions() {
       reduce(),
       {"cluster",
        {"1x1", "2x1", "1x2", "2x2"},
-       {{"split_k", {"1"}}, {"schedule", {"cooperative", "pingpong"}}},
+       {{"reduce", {"", "workspace", "spread"}}, {"schedule", {"cooperative", "pingpong"}}},
        "CTAs along M that share B, by CTAs along N that share A, with multicast"},
       {"grid",
        {"tiles", "persistent"},

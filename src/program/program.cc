@@ -28,7 +28,11 @@ tl::unexpected<Error> parse_error(std::size_t column, std::string what, std::str
 std::string missing_condition(const Decision& decision, const Choices& choices) {
   for (const Decision::When& when : decision.when) {
     if (std::ranges::find(when.any_of, choices.word(when.key)) == when.any_of.end()) {
-      return fmt::format("it needs {}={}", when.key, fmt::join(when.any_of, "|"));
+      const bool or_none = std::ranges::find(when.any_of, "") != when.any_of.end();
+      std::vector<std::string_view> values = when.any_of;
+      std::erase(values, "");
+      return fmt::format("it needs {}={}{}", when.key, fmt::join(values, "|"),
+                         or_none ? " or none" : "");
     }
   }
   return {};

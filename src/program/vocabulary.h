@@ -23,7 +23,7 @@
 namespace tilewright {
 
 // Version of the program language: any change of meaning of an existing text raises it.
-inline constexpr int kProgramLanguageVersion = 1;
+inline constexpr int kProgramLanguageVersion = 2;
 
 // Index of a decision's value in Decision::values, or kAbsent where the decision does not exist.
 using Choice = std::int16_t;
@@ -35,7 +35,8 @@ class Choices;  // the values chosen so far, by decision key; below
 struct Decision {
   std::string_view key;
   std::vector<std::string_view> values;  // words; numbers are written in decimal
-  // The decision exists only if every listed earlier decision has one of the listed values.
+  // The decision exists only if every listed earlier decision has one of the listed values; ""
+  // stands for a decision that does not exist itself.
   struct When {
     std::string_view key;
     std::vector<std::string_view> any_of;

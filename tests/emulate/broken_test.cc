@@ -59,7 +59,7 @@ constexpr Subject kCluster = {
 
 constexpr Subject kSpread = {
     "sm90 schedule=cooperative consumers=1 tile_m=64 tile_n=48 tile_k=64 stages=2 split_k=5 "
-    "reduce=spread in_flight=1 epilogue=direct raster=m group=1 sizes=runtime",
+    "reduce=spread cluster=1x1 in_flight=1 epilogue=direct raster=m group=1 sizes=runtime",
     "72x40x520 f16 acc=f32 nn"};
 
 // Rows of 8 bytes: cp.async. Rows of 2: through registers, and B by the copy engine.

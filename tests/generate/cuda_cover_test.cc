@@ -57,8 +57,9 @@ void check_cover(const Placement& p, const CudaCall& call, const GemmShape& s, s
   EXPECT_EQ(std::ranges::count(seen, 1), static_cast<std::ptrdiff_t>(seen.size()));
   // What lies outside is what fills the last clusters.
   EXPECT_EQ(outside,
-            batch * (up(rows, p.cluster_m) * p.cluster_m * up(columns, p.cluster_n) * p.cluster_n -
-                     rows * columns));
+            batch * p.split *
+                (up(rows, p.cluster_m) * p.cluster_m * up(columns, p.cluster_n) * p.cluster_n -
+                 rows * columns));
   std::vector<std::int64_t> k;
   for (const auto& [slice, some] : k_of_slice) k.insert(k.end(), some.begin(), some.end());
   std::ranges::sort(k);

@@ -159,9 +159,11 @@ TensorMapSpec map_of(char operand, bool along_k, int extent, int depth, int shar
   return map;
 }
 
-// Tiles of all batch entries, without those that clusters add.
-std::string tiles_text(const Program& p) {
-  return fmt::format("cdiv(M,{})*cdiv(N,{})*batch", p.word("tile_m"), p.word("tile_n"));
+// Tiles of all batch entries, with those that fill the last clusters.
+std::string tiles_text(const Shape& s) {
+  if (s.cluster_m * s.cluster_n == 1) return fmt::format("cdiv(M,{})*cdiv(N,{})*batch", s.m, s.n);
+  return fmt::format("cdiv(cdiv(M,{}),{})*cdiv(cdiv(N,{}),{})*batch*{}", s.m, s.cluster_m, s.n,
+                     s.cluster_n, s.cluster_m * s.cluster_n);
 }
 
 Launch launch_of(const Program& p, const Problem& problem, Form form, const Shape& s) {
@@ -177,7 +179,7 @@ Launch launch_of(const Program& p, const Problem& problem, Form form, const Shap
   if (s.tma_store) add_map({'c', 64, 64, 128, 128});
   cuda.arguments.insert(
       cuda.arguments.end(),
-      {"c", "workspace", cuda_text::head_argument(p, tiles_text(p), 128 * s.consumers)});
+      {"c", "workspace", cuda_text::head_argument(p, tiles_text(s), 128 * s.consumers)});
   for (const char* argument :
        {"i32:M", "i32:N", "i32:K", "i64:ldc", "i64:sc", "i32:batch", "alpha", "beta"}) {
     cuda.arguments.emplace_back(argument);
@@ -189,11 +191,8 @@ Launch launch_of(const Program& p, const Problem& problem, Form form, const Shap
     }
   }
   const int cluster = p.word("reduce") == "cluster" ? s.split : s.cluster_m * s.cluster_n;
-  const std::string tiles = s.cluster_m * s.cluster_n == 1
-                                ? fmt::format("cdiv(M,{})*cdiv(N,{})*batch", s.m, s.n)
-                                : fmt::format("cdiv(cdiv(M,{}),{})*cdiv(cdiv(N,{}),{})*batch", s.m,
-                                              s.cluster_m, s.n, s.cluster_n);
-  std::string ctas = cluster == 1 ? tiles : fmt::format("{}*{}", tiles, cluster);
+  std::string ctas = tiles_text(s);
+  if (p.word("reduce") == "cluster") ctas += fmt::format("*{}", cluster);
   if (p.word("grid") == "persistent") ctas = fmt::format("min({},slots)", ctas);
   // Slices that do not form a cluster are apart in the grid.
   const bool apart = s.split > 1 && p.word("reduce") != "cluster";
@@ -254,7 +253,7 @@ Source sm90_source(const Program& program, const Problem& problem, const Device&
   source.text = cuda_text::heading(program, problem) +
                 "#include \"generate/cuda/device/sm90_gemm.cuh\"\n" + wgmma_text(problem, shape.n) +
                 kernel_text(shape, fields, form);
-  cuda_text::add_workspace(source, program, tiles_text(program), 128 * shape.consumers);
+  cuda_text::add_workspace(source, program, tiles_text(shape), 128 * shape.consumers);
   return source;
 }
 
