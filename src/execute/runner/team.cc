@@ -1,46 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
-// Implementation of team.h. Signal pairs a value with a count of sleepers; both sides use
-// sequentially consistent operations, so that either the waker sees the sleeper or the sleeper sees
-// the new value (the futex call compares once more).
+// See team.h.
 #include "execute/runner/team.h"
 
 #include "execute/runner/lockdown.h"
 
-#include <linux/futex.h>
 #include <pthread.h>
 #include <sched.h>
-#include <sys/syscall.h>
-#include <time.h>
 #include <unistd.h>
 #if defined(__x86_64__)
 #include <immintrin.h>
 #endif
 
 #include <algorithm>
-#include <climits>
 
 namespace tilewright::runner {
 namespace {
 
 constexpr std::uint32_t kReady = 1;  // the round in which the workers set themselves up
-
-void relax() {
-#if defined(__x86_64__)
-  _mm_pause();
-#else
-  std::atomic_signal_fence(std::memory_order_seq_cst);
-#endif
-}
-
-std::int64_t now_nanoseconds() {
-  timespec now{};
-  clock_gettime(CLOCK_MONOTONIC, &now);
-  return std::int64_t{now.tv_sec} * 1'000'000'000 + now.tv_nsec;
-}
-
-void futex(std::atomic<std::uint32_t>& word, int operation, std::uint32_t value) {
-  syscall(SYS_futex, &word, operation | FUTEX_PRIVATE_FLAG, value, nullptr, nullptr, 0);
-}
 
 void pin(pthread_t thread, int cpu) {
   cpu_set_t mask;
@@ -68,28 +44,9 @@ class FloatingPointState {
 
 }  // namespace
 
-void Signal::set(std::uint32_t value) {
-  value_.store(value, std::memory_order_seq_cst);
-  if (sleepers_.load(std::memory_order_seq_cst) != 0) futex(value_, FUTEX_WAKE, INT_MAX);
-}
-
-void Signal::wait_while(std::uint32_t old, bool crowded) {
-  constexpr int kLooksPerClock = 64;
-  const std::int64_t deadline = crowded ? 0 : now_nanoseconds() + kSpinNanoseconds;
-  do {
-    for (int look = 0; look < kLooksPerClock; ++look) {
-      if (value_.load(std::memory_order_acquire) != old) return;
-      relax();
-    }
-  } while (!crowded && now_nanoseconds() < deadline);
-  sleepers_.fetch_add(1, std::memory_order_seq_cst);
-  while (value_.load(std::memory_order_seq_cst) == old) futex(value_, FUTEX_WAIT, old);
-  sleepers_.fetch_sub(1, std::memory_order_seq_cst);
-}
-
 Team::Team(int threads, const std::vector<int>& cpus)
     : threads_(threads),
-      crowded_(static_cast<std::size_t>(threads) > std::max<std::size_t>(cpus.size(), 1)) {
+      spin_(static_cast<std::size_t>(threads) <= std::max<std::size_t>(cpus.size(), 1)) {
   if (!cpus.empty()) pin(pthread_self(), cpus[0]);
   round_.set(kReady);
   working_.value.store(static_cast<std::uint32_t>(threads - 1), std::memory_order_relaxed);
@@ -99,7 +56,7 @@ Team::Team(int threads, const std::vector<int>& cpus)
     workers_.emplace_back([this, thread, cpu] { serve(thread, cpu); });
   }
   // Until each has pinned itself, which it may not do any more once the process is locked down.
-  if (threads > 1) done_.wait_while(0, crowded_);
+  if (threads > 1) done_.wait_while(0, spin_);
 }
 
 Team::~Team() {
@@ -113,7 +70,7 @@ void Team::serve(int thread, int cpu) {
   use_signal_stack();
   finish();
   for (std::uint32_t round = kReady;; ++round) {
-    round_.wait_while(round, crowded_);
+    round_.wait_while(round, spin_);
     if (closing_.load()) return;
     take_part(thread);
     finish();
@@ -128,7 +85,7 @@ void Team::run(tw_cpu_gemm_fn kernel, const tw_cpu_gemm_args& args) {
   working_.value.store(static_cast<std::uint32_t>(threads_ - 1), std::memory_order_relaxed);
   round_.set(round);
   take_part(0);
-  done_.wait_while(round - 1, crowded_);
+  done_.wait_while(round - 1, spin_);
 }
 
 void Team::take_part(int thread) {
@@ -149,7 +106,7 @@ void Team::barrier() {
     arrived_.value.store(0, std::memory_order_relaxed);
     barrier_turn_.set(turn + 1);
   } else {
-    barrier_turn_.wait_while(turn, crowded_);
+    barrier_turn_.wait_while(turn, spin_);
   }
 }
 

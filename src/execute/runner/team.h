@@ -2,10 +2,11 @@
 // The threads that run a candidate: pinned, spinning while there is work, asleep soon after.
 //
 // Between the calls of a burst a sleeping thread would cost microseconds, so waiting threads spin;
-// but a thread that spins while another contestant runs takes a core from it, so after
-// kSpinNanoseconds without work they sleep in the kernel. The caller takes part as thread 0.
+// but a thread that spins while another contestant runs takes a core from it, so after a moment
+// without work they sleep in the kernel (base/signal.h). The caller takes part as thread 0.
 #pragma once
 
+#include "base/signal.h"
 #include "launch/cpu_abi.h"
 
 #include <atomic>
@@ -14,23 +15,6 @@
 #include <vector>
 
 namespace tilewright::runner {
-
-inline constexpr std::int64_t kSpinNanoseconds = 100'000;
-
-// A number that one thread changes and others wait for.
-class alignas(64) Signal {
- public:
-  [[nodiscard]] std::uint32_t load() const { return value_.load(std::memory_order_acquire); }
-  // Changes the value and wakes whoever sleeps on it.
-  void set(std::uint32_t value);
-  // Returns once the value differs from `old`. `crowded`: more threads than CPUs, so the one that
-  // is waited for may need this CPU: sleep almost at once.
-  void wait_while(std::uint32_t old, bool crowded);
-
- private:
-  std::atomic<std::uint32_t> value_{0};
-  std::atomic<std::uint32_t> sleepers_{0};
-};
 
 class Team {
  public:
@@ -56,7 +40,7 @@ class Team {
   };
 
   int threads_;
-  bool crowded_;
+  bool spin_;  // as many CPUs as threads
   tw_cpu_gemm_fn kernel_ = nullptr;
   const tw_cpu_gemm_args* args_ = nullptr;
   std::atomic<bool> closing_{false};

@@ -1,48 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
-// Signal pairs a value with a count of sleepers; both sides use sequentially consistent operations,
-// so that either the waker sees the sleeper or the sleeper sees the new value (the futex call
-// compares once more). Workers are woken along a binary tree, so that starting many does not take
-// the caller a system call each.
+// Workers are woken along a binary tree, so that starting many does not take the caller a system
+// call each.
 #include "runtime/cpu/team.h"
 
 #include "runtime/cpu/float_state.h"
 
-#include <linux/futex.h>
 #include <sched.h>
 #include <signal.h>
-#include <sys/syscall.h>
-#include <time.h>
 #include <unistd.h>
-#if defined(__x86_64__)
-#include <immintrin.h>
-#endif
 
 #include <algorithm>
-#include <climits>
 #include <utility>
 
 namespace tilewright::runtime::cpu {
 namespace {
-
-constexpr std::int64_t kSpinNanoseconds = 100'000;
-
-void relax() {
-#if defined(__x86_64__)
-  _mm_pause();
-#else
-  std::atomic_signal_fence(std::memory_order_seq_cst);
-#endif
-}
-
-std::int64_t now_nanoseconds() {
-  timespec now{};
-  clock_gettime(CLOCK_MONOTONIC, &now);
-  return std::int64_t{now.tv_sec} * 1'000'000'000 + now.tv_nsec;
-}
-
-void futex(std::atomic<std::uint32_t>& word, int operation, std::uint32_t value) {
-  syscall(SYS_futex, &word, operation | FUTEX_PRIVATE_FLAG, value, nullptr, nullptr, 0);
-}
 
 // A new thread has the mask of its creator, who may be pinned to one processor.
 void allow(pthread_attr_t& attributes, const std::vector<int>& cpus) {
@@ -58,25 +29,6 @@ void allow(pthread_attr_t& attributes, const std::vector<int>& cpus) {
 }
 
 }  // namespace
-
-void Signal::set(std::uint32_t value) {
-  value_.store(value, std::memory_order_seq_cst);
-  if (sleepers_.load(std::memory_order_seq_cst) != 0) futex(value_, FUTEX_WAKE, INT_MAX);
-}
-
-void Signal::wait_while(std::uint32_t old, bool spin) {
-  constexpr int kLooksPerClock = 64;
-  const std::int64_t deadline = spin ? now_nanoseconds() + kSpinNanoseconds : 0;
-  do {
-    for (int look = 0; look < kLooksPerClock; ++look) {
-      if (value_.load(std::memory_order_acquire) != old) return;
-      relax();
-    }
-  } while (spin && now_nanoseconds() < deadline);
-  sleepers_.fetch_add(1, std::memory_order_seq_cst);
-  while (value_.load(std::memory_order_seq_cst) == old) futex(value_, FUTEX_WAIT, old);
-  sleepers_.fetch_sub(1, std::memory_order_seq_cst);
-}
 
 Team::Team(int most, std::vector<int> cpus)
     : most_(std::max(most, 1)),

@@ -9,6 +9,8 @@
 // team is of no use to the child, which makes another (fork_mark.h).
 #pragma once
 
+#include "base/signal.h"
+
 #include <atomic>
 #include <cstdint>
 #include <memory>
@@ -17,21 +19,6 @@
 #include <pthread.h>
 
 namespace tilewright::runtime::cpu {
-
-// A number that one thread changes and others wait for.
-class alignas(64) Signal {
- public:
-  [[nodiscard]] std::uint32_t load() const { return value_.load(std::memory_order_acquire); }
-  // Changes the value and wakes whoever sleeps on it.
-  void set(std::uint32_t value);
-  // Returns once the value differs from `old`. Without `spin` it sleeps at once: whoever is waited
-  // for may need this processor.
-  void wait_while(std::uint32_t old, bool spin);
-
- private:
-  std::atomic<std::uint32_t> value_{0};
-  std::atomic<std::uint32_t> sleepers_{0};
-};
 
 class Team {
  public:
