@@ -10,7 +10,7 @@
 
 #include "base/file.h"
 #include "base/hash.h"
-#include "replay/common_set.h"
+#include "replay/table_programs.h"
 #include "tune/tune.h"
 
 #include <fmt/format.h>

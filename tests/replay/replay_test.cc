@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Comparing policies on tables: what is computed from what, and nothing from what must not be seen.
 #include "base/file.h"
-#include "replay/common_set.h"
 #include "replay/made_tables.h"
 #include "replay/render.h"
+#include "replay/table_programs.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

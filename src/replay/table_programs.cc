@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// See common_set.h.
-#include "replay/common_set.h"
+// See table_programs.h.
+#include "replay/table_programs.h"
 
 #include "base/text.h"
 #include "policy/experience.h"
