@@ -32,8 +32,9 @@ struct Operands {
     before = c;
   }
   [[nodiscard]] tw_cpu_gemm_args args(float alpha, float beta) {
-    return {a.data(),     b.data(), c.data(), p.m,      p.n,      p.k,   p.a_stride(), p.b_stride(),
-            p.c_stride(), p.batch,  stride_a, stride_b, stride_c, alpha, beta,         nullptr};
+    return {a.data(),     b.data(),     c.data(),     p.m,     p.n,      p.k,
+            p.a_stride(), p.b_stride(), p.c_stride(), p.batch, stride_a, stride_b,
+            stride_c,     alpha,        beta,         nullptr, nullptr,  0};
   }
 
  private:
