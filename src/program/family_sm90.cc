@@ -88,6 +88,7 @@ std::int64_t cluster_n(const Choices& c) {
 // registers, of two 240, alone 255. An epilogue that stores pairs or reads C needs some for itself.
 std::int64_t most_sums(const Choices& c, const Problem& p) {
   if (consumers(c) == 3) return 96;
+  if (c.is("reduce", "spread")) return 128;  // two ways to leave, and a counter to look at
   const bool lean =
       !c.is("epilogue", "direct") && p.alpha == AlphaClass::one && p.beta == BetaClass::zero;
   return lean || c.is("schedule", "single") ? 192 : 160;
@@ -127,7 +128,7 @@ std::vector<Rule> rules() {
         }
         return oversized(c, "tile_m", p.m, 64);
       });
-  add("sums", {"schedule", "consumers", "tile_m", "tile_n", "epilogue"},
+  add("sums", {"schedule", "consumers", "tile_m", "tile_n", "reduce", "epilogue"},
       [](const Choices& c, const Problem& p, const Device&) -> Reason {
         const std::int64_t sums = blocks(c) * c.number("tile_n") / 2;
         const std::int64_t most = most_sums(c, p);
