@@ -131,7 +131,8 @@ Result<int> policy_bench_command(const Cli& cli, const BenchFlags& flags) {
 
   PolicyReport report;
   report.options = *options;
-  const std::vector<World> worlds = make_worlds(*trials, *device, flags.least, &report.left_out);
+  const std::vector<ReplayWorld> worlds =
+      make_worlds(*trials, *device, flags.least, &report.left_out);
   report.facts = facts_of(worlds, *device);
   Result<PolicyBench> bench =
       policy_bench(worlds, *trials, *device, *options, [&](std::size_t done, std::size_t of) {

@@ -21,7 +21,7 @@ std::string shape_of(const Problem& p) {
 }
 
 // What each world's policies may learn from. Held-out shapes share one.
-std::vector<Shared> prior_of(const std::vector<const World*>& worlds,
+std::vector<Shared> prior_of(const std::vector<const ReplayWorld*>& worlds,
                              const std::vector<Trial>& trials, PolicyBench& bench, bool wanted) {
   std::vector<Trial> train;
   std::set<std::string> shapes;
@@ -36,7 +36,7 @@ std::vector<Shared> prior_of(const std::vector<const World*>& worlds,
   const auto all = std::make_shared<const Experience>(train);
   std::map<std::string, Shared> without;
   std::vector<Shared> out;
-  for (const World* world : worlds) {
+  for (const ReplayWorld* world : worlds) {
     const std::string shape = shape_of(world->problem);
     if (!shapes.contains(shape)) {
       out.push_back(all);
@@ -52,11 +52,11 @@ std::vector<Shared> prior_of(const std::vector<const World*>& worlds,
 }  // namespace
 
 Result<PolicyBench> policy_bench(
-    const std::vector<World>& worlds, const std::vector<Trial>& trials, const Device& device,
+    const std::vector<ReplayWorld>& worlds, const std::vector<Trial>& trials, const Device& device,
     const PolicyBenchOptions& options,
     const std::function<void(std::size_t done, std::size_t of)>& progress) {
   PolicyBench bench;
-  for (const World& world : worlds) {
+  for (const ReplayWorld& world : worlds) {
     const bool wanted =
         options.shapes == Shapes::all || world.held_out == (options.shapes == Shapes::held_out);
     if (wanted) bench.worlds.push_back(&world);

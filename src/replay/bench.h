@@ -29,7 +29,7 @@ struct PolicyBenchOptions {
   Knobs knobs;
 };
 
-struct Interval {
+struct ScoreInterval {
   double value = 0, low = 0, high = 0;  // 95 %
 };
 
@@ -37,12 +37,12 @@ struct PolicyScore {
   std::string policy;
   // By budget: the mean over shapes with its interval, and the median and the 5th percentile of
   // shapes, each shape being the mean of its seeds.
-  std::vector<Interval> mean;
+  std::vector<ScoreInterval> mean;
   std::vector<double> median, fifth;
-  Interval area;
+  ScoreInterval area;
   double area_median = 0, area_fifth = 0;
-  Interval difference;  // of areas, against the reference, paired
-  std::string verdict;  // better | worse | undecided | reference
+  ScoreInterval difference;  // of areas, against the reference, paired
+  std::string verdict;       // better | worse | undecided | reference
   int shapes_better = 0, shapes_worse = 0;
   double seconds = 0;  // of the policy itself, per search
   std::vector<double> shape_areas;
@@ -50,14 +50,14 @@ struct PolicyScore {
 
 struct PolicyBench {
   std::vector<std::size_t> budgets;
-  std::vector<const World*> worlds;
+  std::vector<const ReplayWorld*> worlds;
   std::vector<PolicyScore> scores;  // in the order of the options
   std::size_t prior_trials = 0, prior_shapes = 0;
 };
 
 // Same options, same numbers, whatever the number of threads (but for `seconds`).
 [[nodiscard]] Result<PolicyBench> policy_bench(
-    const std::vector<World>& worlds, const std::vector<Trial>& trials, const Device& device,
+    const std::vector<ReplayWorld>& worlds, const std::vector<Trial>& trials, const Device& device,
     const PolicyBenchOptions& options,
     const std::function<void(std::size_t done, std::size_t of)>& progress = {});
 

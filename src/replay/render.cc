@@ -20,7 +20,7 @@ using nlohmann::json;
 constexpr double kDense = 0.95;
 constexpr std::array<std::string_view, 3> kShapes = {"held-out", "train", "all"};
 
-json to_value(const Interval& interval) {
+json to_value(const ScoreInterval& interval) {
   return {{"value", interval.value}, {"low", interval.low}, {"high", interval.high}};
 }
 
@@ -55,7 +55,7 @@ std::string json_of(const PolicyReport& report, const Context& context) {
   json policies = json::array();
   for (const PolicyScore& score : bench.scores) policies.push_back(score_json(score, bench));
   json tables = json::array();
-  for (const World* world : bench.worlds) {
+  for (const ReplayWorld* world : bench.worlds) {
     tables.push_back({{"problem", to_text(world->problem)},
                       {"split", world->held_out ? "held-out" : "train"},
                       {"programs", world->programs->programs().size()},
@@ -81,7 +81,7 @@ std::string json_of(const PolicyReport& report, const Context& context) {
   return json_text(out, false);
 }
 
-std::string with_interval(const Interval& i) {
+std::string with_interval(const ScoreInterval& i) {
   return fmt::format("{:.3f} ({:.3f} to {:.3f})", i.value, i.low, i.high);
 }
 
@@ -187,7 +187,7 @@ std::string plot_policies(const PolicyReport& report) {
   }
   for (const PolicyScore& score : report.bench.scores) {
     PlotLine line{score.policy, {}, {}, {}};
-    for (const Interval& mean : score.mean) {
+    for (const ScoreInterval& mean : score.mean) {
       line.y.push_back(mean.value);
       line.low.push_back(mean.low);
       line.high.push_back(mean.high);

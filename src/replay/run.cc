@@ -11,7 +11,7 @@
 
 namespace tilewright {
 
-Result<Search> search(const World& world, const std::string& name, PolicyContext context,
+Result<Search> search(const ReplayWorld& world, const std::string& name, PolicyContext context,
                       std::span<const std::size_t> budgets) {
   using Clock = std::chrono::steady_clock;
   Search result;
@@ -65,8 +65,8 @@ Result<Search> search(const World& world, const std::string& name, PolicyContext
   return result;
 }
 
-std::vector<std::size_t> budgets_of(std::span<const World* const> worlds, std::size_t most) {
-  for (const World* world : worlds) most = std::min(most, world->programs->programs().size());
+std::vector<std::size_t> budgets_of(std::span<const ReplayWorld* const> worlds, std::size_t most) {
+  for (const ReplayWorld* world : worlds) most = std::min(most, world->programs->programs().size());
   std::vector<std::size_t> budgets;
   for (std::size_t budget = 1; budget <= most; budget *= 2) budgets.push_back(budget);
   return budgets;

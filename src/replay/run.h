@@ -22,11 +22,11 @@ struct Search {
 
 // Measures one program after the other, failures included, up to the last of the rising `budgets`.
 // An Error if the policy does not exist or proposes outside the table or twice.
-[[nodiscard]] Result<Search> search(const World& world, const std::string& policy,
+[[nodiscard]] Result<Search> search(const ReplayWorld& world, const std::string& policy,
                                     PolicyContext context, std::span<const std::size_t> budgets);
 
 // 1, 2, 4 ... up to `most` and what the smallest table allows.
-[[nodiscard]] std::vector<std::size_t> budgets_of(std::span<const World* const> worlds,
+[[nodiscard]] std::vector<std::size_t> budgets_of(std::span<const ReplayWorld* const> worlds,
                                                   std::size_t most);
 
 // Mean of the quality over log2 of the budget, by trapezoids; of one budget its value.

@@ -25,7 +25,7 @@ double mean_of(const std::vector<double>& values) {
   return values.empty() ? 0 : sum / static_cast<double>(values.size());
 }
 
-Interval interval_of(double value, const std::vector<double>& resampled) {
+ScoreInterval interval_of(double value, const std::vector<double>& resampled) {
   return {value, quantile(resampled, 0.025), quantile(resampled, 0.975)};
 }
 
@@ -69,7 +69,8 @@ std::vector<double> over_seeds(const std::vector<std::vector<double>>& values) {
   return out;
 }
 
-Interval resampled(const std::vector<std::vector<double>>& values, const std::vector<Draw>& draws) {
+ScoreInterval resampled(const std::vector<std::vector<double>>& values,
+                        const std::vector<Draw>& draws) {
   std::vector<double> means;
   means.reserve(draws.size());
   for (const Draw& draw : draws) means.push_back(mean_of(values, draw));

@@ -79,15 +79,15 @@ Result<std::vector<Trial>> select_trials(std::vector<Trial> trials, const std::s
   return trials;
 }
 
-std::vector<World> make_worlds(const std::vector<Trial>& trials, const Device& device,
-                               std::size_t least, std::vector<std::string>* left_out) {
+std::vector<ReplayWorld> make_worlds(const std::vector<Trial>& trials, const Device& device,
+                                     std::size_t least, std::vector<std::string>* left_out) {
   std::map<std::string, std::vector<Trial>> by_problem;
   for (const Trial& trial : trials) by_problem[trial.problem].push_back(trial);
-  std::vector<World> worlds;
+  std::vector<ReplayWorld> worlds;
   for (auto& [text, group] : by_problem) {
     const Result<Problem> problem = parse_problem(text);
     if (!problem) continue;
-    World world{*problem, ReplayTable::of(std::move(group)), nullptr, 0, false};
+    ReplayWorld world{*problem, ReplayTable::of(std::move(group)), nullptr, 0, false};
     std::vector<Program> programs;
     for (const std::string& line : world.table.programs()) {
       if (Result<Program> program = parse_program(line)) programs.push_back(*std::move(program));
@@ -111,12 +111,12 @@ std::vector<World> make_worlds(const std::vector<Trial>& trials, const Device& d
   return worlds;
 }
 
-TableFacts facts_of(const std::vector<World>& worlds, const Device& device) {
+TableFacts facts_of(const std::vector<ReplayWorld>& worlds, const Device& device) {
   TableFacts facts;
   std::map<std::string, Program> programs;
   std::set<std::string> proposers;
   std::vector<double> noise;
-  for (const World& world : worlds) {
+  for (const ReplayWorld& world : worlds) {
     facts.timed_again += world.table.timed_again();
     for (const Program& program : world.programs->programs()) {
       const std::string text = program.text();
@@ -133,7 +133,7 @@ TableFacts facts_of(const std::vector<World>& worlds, const Device& device) {
   }
   facts.programs = programs.size();
   double possible = 0;
-  for (const World& world : worlds) {
+  for (const ReplayWorld& world : worlds) {
     for (const auto& [text, program] : programs) {
       if (is_legal(program, world.problem, device)) ++possible;
     }

@@ -15,7 +15,7 @@
 
 namespace tilewright {
 
-struct World {
+struct ReplayWorld {
   Problem problem;
   ReplayTable table;
   std::shared_ptr<const ProgramSet> programs;  // what a policy may propose
@@ -39,8 +39,9 @@ struct Records {
 
 // Problems with fewer than `least` legal programs in their table, or nothing that was right, are
 // left out and named in `left_out`.
-[[nodiscard]] std::vector<World> make_worlds(const std::vector<Trial>& trials, const Device& device,
-                                             std::size_t least, std::vector<std::string>* left_out);
+[[nodiscard]] std::vector<ReplayWorld> make_worlds(const std::vector<Trial>& trials,
+                                                   const Device& device, std::size_t least,
+                                                   std::vector<std::string>* left_out);
 
 // What the tables are like, for an honest headline.
 struct TableFacts {
@@ -50,6 +51,6 @@ struct TableFacts {
   double noise = 0;    // median of |ln(second time / first)| where there are two
   std::vector<std::string> proposers;  // policies that chose the cells
 };
-[[nodiscard]] TableFacts facts_of(const std::vector<World>& worlds, const Device& device);
+[[nodiscard]] TableFacts facts_of(const std::vector<ReplayWorld>& worlds, const Device& device);
 
 }  // namespace tilewright

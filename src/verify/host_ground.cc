@@ -23,7 +23,7 @@ const DataSet& data_of(const Feed& feed) {
 
 }  // namespace
 
-HostGround::HostGround(const Arena& arena, Library& library, Owner owner)
+HostGround::HostGround(const Arena& arena, DataLibrary& library, Owner owner)
     : arena_(arena),
       problem_(arena.problem()),
       library_(library),

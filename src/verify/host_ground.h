@@ -17,7 +17,7 @@ namespace tilewright {
 class HostGround final : public Ground {
  public:
   // `library` and `arena` are shared by many proofs.
-  HostGround(const Arena& arena, Library& library, Owner owner = Owner::candidate);
+  HostGround(const Arena& arena, DataLibrary& library, Owner owner = Owner::candidate);
 
   const Problem& problem() const override { return problem_; }
   int sets() const override { return arena_.layout().sets; }
@@ -62,7 +62,7 @@ class HostGround final : public Ground {
 
   const Arena& arena_;
   const Problem& problem_;
-  Library& library_;
+  DataLibrary& library_;
   Owner owner_;
   Stage stage_;
   std::vector<std::optional<Freivalds>> products_;          // per set; gone when B changes

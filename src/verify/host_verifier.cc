@@ -13,7 +13,7 @@ struct HostVerifier::State {
   const Arena& arena;
   std::uint64_t seed;
   std::uint64_t proofs = 0;
-  Library library;
+  DataLibrary library;
   HostGround timed_ground;
   TimedOutputs timed;
 

@@ -42,7 +42,7 @@ std::int64_t element(const Strided& m, std::int64_t batch, std::int64_t r, std::
 
 }  // namespace
 
-std::shared_ptr<DataSet> Library::make(DataKind kind, std::uint64_t seed) const {
+std::shared_ptr<DataSet> DataLibrary::make(DataKind kind, std::uint64_t seed) const {
   auto set = std::make_shared<DataSet>();
   set->kind = kind;
   set->seed = seed;
@@ -53,7 +53,7 @@ std::shared_ptr<DataSet> Library::make(DataKind kind, std::uint64_t seed) const 
   return set;
 }
 
-std::shared_ptr<const DataSet> Library::fixed(DataKind kind) {
+std::shared_ptr<const DataSet> DataLibrary::fixed(DataKind kind) {
   std::shared_ptr<const DataSet>& kept = fixed_[static_cast<std::size_t>(kind)];
   const std::uint64_t seed = seed_ * 64 + static_cast<std::uint64_t>(kind);
   if (!kept) {
@@ -72,7 +72,7 @@ std::shared_ptr<const DataSet> Library::fixed(DataKind kind) {
   return again;
 }
 
-std::shared_ptr<const DataSet> Library::fresh(DataKind kind, std::uint64_t seed) const {
+std::shared_ptr<const DataSet> DataLibrary::fresh(DataKind kind, std::uint64_t seed) const {
   return make(kind, seed);
 }
 
@@ -89,7 +89,7 @@ std::array<Extent, 5> ragged_extents(const Problem& p) {
   return extents;
 }
 
-const std::vector<RaggedFeed>& Library::ragged() {
+const std::vector<RaggedFeed>& DataLibrary::ragged() {
   if (!ragged_.empty()) return ragged_;
   const Problem& p = problem_;
   for (const Extent& e : ragged_extents(p)) {

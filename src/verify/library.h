@@ -26,9 +26,9 @@ struct DataSet final : Feed {
 // The sizes that a kernel with run-time sizes is tried on besides its own.
 [[nodiscard]] std::array<Extent, 5> ragged_extents(const Problem& problem);
 
-class Library {
+class DataLibrary {
  public:
-  Library(const Problem& problem, std::uint64_t seed) : problem_(problem), seed_(seed) {}
+  DataLibrary(const Problem& problem, std::uint64_t seed) : problem_(problem), seed_(seed) {}
 
   // The set that every candidate meets.
   [[nodiscard]] std::shared_ptr<const DataSet> fixed(DataKind kind);

@@ -166,7 +166,7 @@ std::vector<std::byte> elements(ElementType type, const std::vector<double>& val
   return bytes;
 }
 
-TEST(Agreement, AllowsRoundingAndNothingElse) {
+TEST(RowTolerance, AllowsRoundingAndNothingElse) {
   for (const std::string_view text :
        {"64x64x4096 f16", "64x64x4096 bf16", "64x64x4096 f16 out=f32"}) {
     const Problem p = problem_of(text);

@@ -130,7 +130,7 @@ TEST_F(CudaProof, TheVerdictHasTheHostsNumbers) {
   Mirror mirror(arena);
   const Verdict here = Proof(ground, mirror.honest(), 1).full();
   const Arena host = arena_of(p, 2);
-  Library library(p, 3);
+  DataLibrary library(p, 3);
   HostGround on_host(host, library);
   const Verdict there = Proof(on_host, honest_caller(host), 1).full();
   EXPECT_TRUE(here.finding.ok()) << text_of(here.finding);

@@ -49,6 +49,10 @@ TEST(Layers, EveryIncludeFollowsAnEdge) {
   EXPECT_THAT(check_includes(real_map(), tree), IsEmpty());
 }
 
+TEST(Layers, ATypeHasOneDefinition) {
+  EXPECT_THAT(check_types(real_tree()), IsEmpty());
+}
+
 TEST(Layers, FilesAreSmallAndNamedForWhatTheyOwn) {
   EXPECT_THAT(check_files(real_tree()), IsEmpty());
 }
@@ -141,6 +145,16 @@ TEST(Rules, ALongFileIsFoundUnlessItIsData) {
   EXPECT_THAT(check_files(tree), IsEmpty());
   tree["src/low/a.cc"] += "\n";
   EXPECT_THAT(check_files(tree), ElementsAre(HasSubstr("src/low/a.cc: 501 lines")));
+}
+
+TEST(Rules, ATypeOfTwoHeadersIsFound) {
+  const std::string first = "namespace low {\n\nstruct Pair {\n};\n}  // namespace low\n";
+  const Tree tree = {{"src/low/a.h", first},
+                     {"src/low/b.h", "namespace low {\nclass alignas(64) Pair {\n};\n}\n"},
+                     {"src/low/c.h", "namespace high {\nenum class Pair {\n};\n}\n"},
+                     {"src/low/d.h", "namespace low {\nclass Pair;\nstruct Pair::State {\n};\n}\n"},
+                     {"src/low/e.cc", first}};
+  EXPECT_THAT(check_types(tree), ElementsAre("src/low/b.h: Pair is also defined in src/low/a.h"));
 }
 
 TEST(Rules, NamesWithoutAnOwnerAreFound) {

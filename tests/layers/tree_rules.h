@@ -156,4 +156,42 @@ inline Complaints check_files(const Tree& tree) {
   return complaints;
 }
 
+// The type that a line at the left margin begins to define, or nothing.
+inline std::string_view defined_type(std::string_view line) {
+  if (!line.ends_with('{')) return {};
+  std::vector<std::string_view> all = words(line);
+  if (all.size() < 3 || line.starts_with(' ')) return {};
+  std::size_t at = 0;
+  if (all[at] == "enum") ++at;
+  if (all[at] != "struct" && all[at] != "class") return {};
+  ++at;
+  if (all[at].starts_with("alignas(")) ++at;
+  const std::string_view name = all[at];
+  // A specialisation, or a member that is defined outside.
+  return name.find_first_of("<:") == std::string_view::npos ? name : std::string_view{};
+}
+
+// Two headers that define a type of one name in one namespace: the linker would take either's
+// destructor for both. (The device headers of candidates are never linked with each other.)
+inline Complaints check_types(const Tree& tree) {
+  Complaints complaints;
+  std::map<std::string, std::string> defined;  // namespace::name -> path
+  for (const auto& [path, content] : tree) {
+    if (!path.starts_with("src/") || !path.ends_with(".h")) continue;
+    if (path.find("/device/") != std::string::npos && path.starts_with("src/generate/")) continue;
+    std::string space;
+    for (const std::string_view line : split(content, '\n')) {
+      if (line.starts_with("namespace ")) space = line.substr(10, line.find(" {") - 10);
+      const std::string_view name = defined_type(line);
+      if (name.empty()) continue;
+      const auto [place, fresh] = defined.emplace(space + "::" + std::string(name), path);
+      if (!fresh && place->second != path) {
+        complaints.push_back(path + ": " + std::string(name) + " is also defined in " +
+                             place->second);
+      }
+    }
+  }
+  return complaints;
+}
+
 }  // namespace tilewright::layers

@@ -29,7 +29,7 @@ class Tables : public ::testing::Test {
   std::vector<Trial> trials_ = made_table(kProblems, 60);
   Device device_ = avx512_device(2);
   std::vector<std::string> left_out_;
-  std::vector<World> worlds_ = make_worlds(trials_, device_, 8, &left_out_);
+  std::vector<ReplayWorld> worlds_ = make_worlds(trials_, device_, 8, &left_out_);
 
   [[nodiscard]] PolicyBenchOptions options() const {
     PolicyBenchOptions options;
@@ -43,7 +43,7 @@ class Tables : public ::testing::Test {
 TEST_F(Tables, AreOnePerProblemWithTheSplitOfTheirShape) {
   ASSERT_EQ(worlds_.size(), kProblems.size());
   EXPECT_TRUE(left_out_.empty());
-  for (const World& world : worlds_) {
+  for (const ReplayWorld& world : worlds_) {
     const bool has_12288 = world.problem.n == 12288;
     EXPECT_TRUE(world.held_out || !has_12288);
     for (const Program& program : world.programs->programs()) {
@@ -98,7 +98,7 @@ TEST_F(Tables, ASearchSeesTheFirstTimingAndIsJudgedByTheSecond) {
     if (trial.program == broken && first) trial.time_us = 1;
     if (trial.program == broken && !first) trial.outcome = Outcome::wrong;
   }
-  const std::vector<World> worlds = make_worlds(trials, device_, 1, nullptr);
+  const std::vector<ReplayWorld> worlds = make_worlds(trials, device_, 1, nullptr);
   ASSERT_EQ(worlds.size(), 1U);
   EXPECT_EQ(worlds[0].oracle_us, 5);
   PolicyContext context;

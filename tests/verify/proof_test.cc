@@ -14,7 +14,7 @@ namespace tilewright {
 namespace {
 
 Verdict prove(const Arena& arena, const Caller& caller, std::uint64_t seed = 1) {
-  Library library(arena.problem(), 3);
+  DataLibrary library(arena.problem(), 3);
   HostGround ground(arena, library);
   return Proof(ground, caller, seed).full();
 }
@@ -29,7 +29,7 @@ TEST_P(Honest, IsProvenAndStaysRightWhenTimed) {
   EXPECT_TRUE(verdict.finding.ok()) << verdict.finding.rule << ": " << verdict.finding.detail;
   EXPECT_TRUE(verdict.repeatable);
   EXPECT_LE(verdict.max_bound_ratio, 1);
-  Library library(p, 4);
+  DataLibrary library(p, 4);
   HostGround ground(arena, library);
   const Verdict quick = Proof(ground, caller, 2).quick();
   EXPECT_TRUE(quick.finding.ok()) << quick.finding.rule << ": " << quick.finding.detail;
@@ -118,7 +118,7 @@ TEST(Timed, RoundsThatDoNotComputeAreSeen) {
     const Arena arena = arena_of(p, 3);
     const Caller caller = honest_caller(arena);
     const float beta = timed_beta(p);
-    Library library(p, 4);
+    DataLibrary library(p, 4);
     HostGround ground(arena, library);
     TimedOutputs timed(ground, 5);
     timed.arm();
@@ -150,7 +150,7 @@ TEST(Timed, RoundsThatDoNotComputeAreSeen) {
 TEST(Timed, ReplayIsOverNaNWithAnotherA) {
   const Problem p = problem_of("gemm 40x48x64 f16 acc=f32 nn");
   const Arena arena = arena_of(p, 2);
-  Library library(p, 4);
+  DataLibrary library(p, 4);
   HostGround ground(arena, library);
   TimedOutputs timed(ground, 5);
   timed.arm();

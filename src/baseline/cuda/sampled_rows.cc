@@ -18,7 +18,7 @@ constexpr int kRows = 64;
 constexpr unsigned char kNaNByte = 0xff;    // 0xffff and 0xffffffff are NaN in all three types
 constexpr unsigned char kPlainByte = 0x3f;  // 1.8 in f16, 0.75 in bf16 and f32
 
-bool agree(double want, double got, const Agreement& limits, double scale) {
+bool agree(double want, double got, const RowTolerance& limits, double scale) {
   if (std::isnan(want) || std::isnan(got)) return std::isnan(want) && std::isnan(got);
   if (want == got) return true;  // equal infinities
   const double largest = std::max(std::abs(want), std::abs(got));
@@ -41,7 +41,7 @@ std::vector<std::int64_t> sampled_rows(std::int64_t total, int most, std::uint64
   return {rows.begin(), rows.end()};
 }
 
-Agreement agreement_for(const Problem& p) {
+RowTolerance tolerance_for(const Problem& p) {
   const auto k = static_cast<double>(p.k);
   if (p.acc == Accumulator::f16) {
     return {.relative = std::ldexp(1, -8), .of_scale = std::sqrt(k) * std::ldexp(1, -10)};
@@ -65,7 +65,7 @@ std::string disagreement(const Problem& problem, const std::vector<std::byte>& w
     if (std::isfinite(value)) squares += value * value;
   }
   const double scale = std::sqrt(squares / static_cast<double>(std::max<std::int64_t>(1, count)));
-  const Agreement limits = agreement_for(problem);
+  const RowTolerance limits = tolerance_for(problem);
   for (std::int64_t i = 0; i < count; ++i) {
     const double x = load(problem.out, want.data(), i), y = load(problem.out, got.data(), i);
     if (!agree(x, y, limits, scale)) {

@@ -19,13 +19,13 @@ namespace tilewright {
                                                      std::uint64_t seed);
 
 // |x - y| <= relative * max(|x|, |y|) + of_scale * (root mean square of the reference).
-struct Agreement {
+struct RowTolerance {
   double relative = 0, of_scale = 0;
 };
 // Two correct results differ by one rounding each and by the order in which K products were
 // summed. The order costs up to K/2^23 of the typical size with f32 sums (tensor cores truncate),
 // sqrt(K)/2^10 with f16 sums.
-[[nodiscard]] Agreement agreement_for(const Problem& problem);
+[[nodiscard]] RowTolerance tolerance_for(const Problem& problem);
 
 // Empty if `got` agrees with `want` (elements of problem.out), else where it does not and by how
 // much. NaN agrees with nothing but NaN.
