@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The canonical (big-endian) form of the hash, so that the text is equal on every machine. xxHash is
-// taken as a header, so that what we build needs no library of that name.
+// The canonical (big-endian) form of the hash, so that the text is equal on every machine. xxHash
+// is taken as a header, so that what we build needs no library of that name.
 #include "base/hash.h"
 
 #define XXH_INLINE_ALL

@@ -19,7 +19,7 @@ constexpr double kStepSeconds = 3e-7;  // a stage of K that nothing hides
 // Before the first product and after the last: least without shared memory.
 constexpr double kDirectStart = 1.5e-6, kStart = 2e-6, kHopperStart = 2.5e-6;
 constexpr double kSplitStart = 1e-6;
-constexpr double kUnalignedLoads = 4;  // element by element instead of 16 bytes
+constexpr double kUnalignedLoads = 4;  // two loads, a shift and a store instead of a copy
 constexpr double kOccupancy = 2;       // CTAs that share a multiprocessor, roughly
 // What cublasLt's first suggestion is better at, until it is measured in a suite: large products
 // whose rows it can load 16 bytes at a time.
