@@ -3,10 +3,8 @@
 // comparisons of policies by replay.
 #include "cli/command.h"
 #include "cli/duration.h"
-#include "cli/interrupt.h"
 #include "cli/problem_flags.h"
-#include "cli/progress.h"
-#include "cli/self_check.h"
+#include "cli/tune_run.h"
 
 #include "base/file.h"
 #include "base/hash.h"
@@ -83,20 +81,11 @@ Result<TuneOptions> options_of(const TableFlags& flags, const Cli& cli) {
                 fmt::format("--mode {} --effort {}: unknown word", flags.mode, flags.effort),
                 "modes: offline, hot, cold, server, wall (CUDA); efforts: normal, sweep");
   }
-  Result<std::int64_t> seed = cli.settings.number("tune.seed");
-  if (!seed) return tl::unexpected(seed.error());
-  Result<std::int64_t> threads = cli.settings.number("execute.threads");
-  if (!threads) return tl::unexpected(threads.error());
+  if (Status status = add_settings(options, cli); !status) return tl::unexpected(status.error());
   options.policy = "table";
   options.mode = *mode;
   options.effort = *effort;
   options.finals = false;
-  options.seed = static_cast<std::uint64_t>(*seed);
-  options.threads = static_cast<int>(*threads);
-  options.runner = cli.settings.text("execute.runner");
-  options.cache_directory = cli.settings.text("cache.dir");
-  options.compiler = cli.settings.text("compile.cxx");
-  options.cuda_compiler = cli.settings.text("compile.cuda");
   options.run = flags.run;
   return options;
 }
@@ -128,16 +117,8 @@ Result<int> table_command(Cli& cli, TableFlags& flags) {
   }
   options->only = *std::move(programs);
   Context context = context_of(cli, *device);
-  if (Status status = require_honest_baselines(cli, *device, context); !status) {
-    return tl::unexpected(status.error());
-  }
-  options->stop = &stop_on_signals();
-  Result<std::vector<TuneResult>> results = [&] {
-    ProgressLine line(cli.quiet, cli.verbose);
-    options->progress = [&line](const Progress& progress) { line.show(progress); };
-    options->log = [&line](const std::string& text) { line.remark(text); };
-    return tune(problems->list, *device, *database, *options);
-  }();
+  Result<std::vector<TuneResult>> results =
+      run_tune(problems->list, *device, *database, *options, cli, context);
   if (!results) return tl::unexpected(results.error());
   int measured = 0, before = 0;
   bool interrupted = false;

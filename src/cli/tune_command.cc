@@ -2,10 +2,8 @@
 // tilewright tune: the whole loop from the command line.
 #include "cli/command.h"
 #include "cli/duration.h"
-#include "cli/interrupt.h"
 #include "cli/problem_flags.h"
-#include "cli/progress.h"
-#include "cli/self_check.h"
+#include "cli/tune_run.h"
 
 #include "base/file.h"
 #include "base/hash.h"
@@ -52,19 +50,10 @@ Result<TuneOptions> options_of(const TuneFlags& flags, const Cli& cli) {
                 "efforts: normal, sweep");
   }
   options.effort = *effort;
-  Result<std::int64_t> seed = cli.settings.number("tune.seed");
-  if (!seed) return tl::unexpected(seed.error());
-  Result<std::int64_t> threads = cli.settings.number("execute.threads");
-  if (!threads) return tl::unexpected(threads.error());
-  options.seed = static_cast<std::uint64_t>(*seed);
-  options.threads = static_cast<int>(*threads);
+  if (Status status = add_settings(options, cli); !status) return tl::unexpected(status.error());
   options.policy = cli.settings.text("tune.policy");
   options.run = run_id(flags, cli);
   options.resume = !flags.fresh;
-  options.runner = cli.settings.text("execute.runner");
-  options.cache_directory = cli.settings.text("cache.dir");
-  options.compiler = cli.settings.text("compile.cxx");
-  options.cuda_compiler = cli.settings.text("compile.cuda");
   options.baselines = flags.baselines;
   if (flags.fresh) {
     // A fresh start is a run of its own, or its trials would count as done before.
@@ -111,17 +100,8 @@ Result<int> tune_command(Cli& cli, const TuneFlags& flags) {
   if (!found) return tl::unexpected(found.error());
   const Device& device = *found;
   Context context = context_of(cli, device);
-  if (Status status = require_honest_baselines(cli, device, context); !status) {
-    return tl::unexpected(status.error());
-  }
-
-  options->stop = &stop_on_signals();
-  Result<std::vector<TuneResult>> results = [&] {
-    ProgressLine line(cli.quiet, cli.verbose);
-    options->progress = [&line](const Progress& progress) { line.show(progress); };
-    options->log = [&line](const std::string& text) { line.remark(text); };
-    return tune(problems->list, device, *database, *options);
-  }();
+  Result<std::vector<TuneResult>> results =
+      run_tune(problems->list, device, *database, *options, cli, context);
   if (!results) return tl::unexpected(results.error());
 
   std::vector<Trial> winners;
