@@ -56,4 +56,15 @@ void Signal::wait_while(std::uint32_t old, bool spin) {
   sleepers_.fetch_sub(1, std::memory_order_seq_cst);
 }
 
+void Barrier::wait(int threads, bool spin) {
+  if (threads == 1) return;
+  const std::uint32_t turn = turn_.load();
+  if (arrived_.fetch_add(1, std::memory_order_acq_rel) + 1 == static_cast<std::uint32_t>(threads)) {
+    arrived_.store(0, std::memory_order_relaxed);
+    turn_.set(turn + 1);
+  } else {
+    turn_.wait_while(turn, spin);
+  }
+}
+
 }  // namespace tilewright

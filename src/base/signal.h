@@ -26,4 +26,15 @@ class alignas(64) Signal {
   std::atomic<std::uint32_t> sleepers_{0};
 };
 
+// Where the threads of a team wait for each other, as often as they like.
+class Barrier {
+ public:
+  // Returns once `threads` threads have called it; `spin` as above.
+  void wait(int threads, bool spin);
+
+ private:
+  alignas(64) std::atomic<std::uint32_t> arrived_{0};
+  Signal turn_;  // changes when the last one arrives
+};
+
 }  // namespace tilewright

@@ -4,7 +4,9 @@
 
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <thread>
+#include <vector>
 
 namespace tilewright {
 namespace {
@@ -43,6 +45,28 @@ TEST(Signal, WakesAllSleepers) {
   signal.set(1);
   first.join();
   second.join();
+}
+
+TEST(Barrier, NobodyIsARoundAhead) {
+  for (const bool spin : {true, false}) {
+    constexpr int kThreads = 3, kRounds = 500;
+    Barrier barrier;
+    std::atomic<int> entered = 0, ahead = 0;
+    std::vector<std::thread> threads;
+    for (int thread = 0; thread < kThreads; ++thread) {
+      threads.emplace_back([&] {
+        for (int round = 1; round <= kRounds; ++round) {
+          ++entered;
+          barrier.wait(kThreads, spin);
+          if (entered < kThreads * round) ++ahead;
+          barrier.wait(kThreads, spin);
+        }
+      });
+    }
+    for (std::thread& thread : threads) thread.join();
+    EXPECT_EQ(ahead, 0);
+    EXPECT_EQ(entered, kThreads * kRounds);
+  }
 }
 
 }  // namespace

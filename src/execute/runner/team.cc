@@ -98,20 +98,9 @@ void Team::finish() {
   if (working_.value.fetch_sub(1, std::memory_order_acq_rel) == 1) done_.set(round_.load());
 }
 
-void Team::barrier() {
-  if (threads_ == 1) return;
-  const std::uint32_t turn = barrier_turn_.load();
-  if (arrived_.value.fetch_add(1, std::memory_order_acq_rel) + 1 ==
-      static_cast<std::uint32_t>(threads_)) {
-    arrived_.value.store(0, std::memory_order_relaxed);
-    barrier_turn_.set(turn + 1);
-  } else {
-    barrier_turn_.wait_while(turn, spin_);
-  }
-}
-
 void Team::enter_barrier(void* state) {
-  static_cast<Team*>(state)->barrier();
+  auto* team = static_cast<Team*>(state);
+  team->barrier_.wait(team->threads_, team->spin_);
 }
 
 }  // namespace tilewright::runner

@@ -32,7 +32,6 @@ class Team {
   void serve(int thread, int cpu);
   void take_part(int thread);
   void finish();
-  void barrier();
   static void enter_barrier(void* state);
 
   struct alignas(64) Counter {
@@ -44,11 +43,10 @@ class Team {
   tw_cpu_gemm_fn kernel_ = nullptr;
   const tw_cpu_gemm_args* args_ = nullptr;
   std::atomic<bool> closing_{false};
-  Signal round_;         // a new value starts a call
-  Signal done_;          // equals round_ when the call is over
-  Counter working_;      // workers that have not returned yet
-  Counter arrived_;      // threads inside the kernel's barrier
-  Signal barrier_turn_;  // changes when the last one arrives
+  Signal round_;     // a new value starts a call
+  Signal done_;      // equals round_ when the call is over
+  Counter working_;  // workers that have not returned yet
+  Barrier barrier_;  // the kernel's
   std::vector<std::thread> workers_;
 };
 

@@ -123,15 +123,7 @@ void Team::wake_children(int thread) {
 }
 
 void Team::barrier() {
-  if (threads_ == 1) return;
-  const std::uint32_t turn = barrier_turn_.load();
-  if (arrived_.value.fetch_add(1, std::memory_order_acq_rel) + 1 ==
-      static_cast<std::uint32_t>(threads_)) {
-    arrived_.value.store(0, std::memory_order_relaxed);
-    barrier_turn_.set(turn + 1);
-  } else {
-    barrier_turn_.wait_while(turn, spin_);
-  }
+  barrier_.wait(threads_, spin_);
 }
 
 }  // namespace tilewright::runtime::cpu

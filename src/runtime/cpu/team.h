@@ -67,10 +67,9 @@ class Team {
   Task task_ = nullptr;
   void* context_ = nullptr;
   int threads_ = 1;
-  Signal done_;          // changes when the last worker is through
-  Counter working_;      // workers that are not
-  Counter arrived_;      // threads at the barrier
-  Signal barrier_turn_;  // changes when the last one arrives
+  Signal done_;      // changes when the last worker is through
+  Counter working_;  // workers that are not
+  Barrier barrier_;
 };
 
 }  // namespace tilewright::runtime::cpu
