@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+// LibTorch as a whole: its threads and what it can run on.
+//
+// Its products on a CPU are those of a BLAS, which starts a pool of its own. Two pools of two
+// threads on two cores are 2-6 times slower than one pool, and the variables that would say so to
+// OpenBLAS are read before main(): so its setter is looked up among what is loaded.
+#include "learn/model.h"
+
+#include <ATen/Context.h>
+#include <ATen/Parallel.h>
+#include <dlfcn.h>
+#include <fmt/format.h>
+#include <torch/version.h>
+
+namespace tilewright {
+
+void set_learning_threads(int threads) {
+  at::set_num_threads(threads);
+  using Setter = void (*)(int);
+  if (const auto set = reinterpret_cast<Setter>(dlsym(RTLD_DEFAULT, "openblas_set_num_threads"))) {
+    set(1);
+  }
+}
+
+std::string learning_library() {
+  const auto devices = at::hasCUDA() ? at::detail::getCUDAHooks().getNumGPUs() : 0;
+  return fmt::format("LibTorch {}, {}", TORCH_VERSION,
+                     devices > 0 ? fmt::format("{} CUDA devices", devices) : "CPU");
+}
+
+}  // namespace tilewright
