@@ -9,6 +9,7 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include <algorithm>
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -45,6 +46,21 @@ namespace tilewright {
   if (value.is_string()) return value.get<std::string>();
   return refuse_launch(
       fmt::format("{}={} is neither an expression nor a number of {}", name, value.dump(), unit));
+}
+
+// The name of an extern "C" function.
+[[nodiscard]] inline Result<std::string> read_symbol(const nlohmann::json& value,
+                                                     std::string_view name) {
+  const auto letter = [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_';
+  };
+  const std::string text = value.is_string() ? value.get<std::string>() : value.dump();
+  const bool named =
+      value.is_string() && !text.empty() && text.size() < 256 && letter(text[0]) &&
+      std::all_of(
+          text.begin(), text.end(), [&](char c) { return letter(c) || (c >= '0' && c <= '9'); });
+  if (named) return text;
+  return refuse_launch(fmt::format("{}='{}' is not a C identifier", name, text));
 }
 
 // The fields that target "cuda" has beside those of every target; `threads` is per CTA.

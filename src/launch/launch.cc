@@ -23,9 +23,9 @@ using nlohmann::json;
 // What each target knows; m, n and k only where a kernel serves one size.
 constexpr std::array<std::string_view, 7> kCpuFields = {"target", "symbol", "threads", "workspace",
                                                         "m",      "n",      "k"};
-constexpr std::array<std::string_view, 14> kCudaFields = {
-    "target", "symbol",  "threads",      "workspace", "m",    "n",         "k",
-    "grid",   "cluster", "shared_bytes", "zeroed",    "maps", "arguments", "alignment"};
+constexpr std::array<std::string_view, 15> kCudaFields = {
+    "target",  "symbol",       "threads", "workspace", "m",         "n",         "k",     "grid",
+    "cluster", "shared_bytes", "zeroed",  "maps",      "arguments", "alignment", "before"};
 constexpr int kMostThreads = 4096;
 constexpr std::int64_t kSizeLimit = std::int64_t{1} << 40;
 
@@ -36,15 +36,6 @@ struct StaticSize {
 };
 constexpr std::array<StaticSize, 3> kStaticSizes = {
     {{"m", "M", &Launch::m}, {"n", "N", &Launch::n}, {"k", "K", &Launch::k}}};
-
-bool is_identifier(std::string_view text) {
-  const auto letter = [](char c) {
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_';
-  };
-  return !text.empty() && text.size() < 256 && letter(text[0]) &&
-         std::all_of(
-             text.begin(), text.end(), [&](char c) { return letter(c) || (c >= '0' && c <= '9'); });
-}
 
 Status known_fields_only(const json& value, std::span<const std::string_view> known) {
   for (const auto& [key, ignored] : value.items()) {
@@ -69,9 +60,10 @@ Result<Launch> read(const json& value) {
   const Status known =
       cuda ? known_fields_only(value, kCudaFields) : known_fields_only(value, kCpuFields);
   if (!known) return tl::unexpected(known.error());
-  launch.symbol = value.value("symbol", launch.symbol);
-  if (!is_identifier(launch.symbol)) {
-    return refuse_launch(fmt::format("symbol='{}' is not a C identifier", launch.symbol));
+  if (value.contains("symbol")) {
+    auto symbol = read_symbol(value["symbol"], "symbol");
+    if (!symbol) return tl::unexpected(symbol.error());
+    launch.symbol = std::move(*symbol);
   }
   if (cuda) {
     if (Status read = read_cuda_fields(value, launch.cuda); !read) {

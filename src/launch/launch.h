@@ -22,13 +22,31 @@ namespace tilewright {
 
 // A tensor map (cuTensorMapEncodeTiled) over the storage of one operand: three dimensions
 // {columns, rows, batch}, box {columns, rows, 1}, element strides 1, zeros out of bounds.
+// Or over a copy of it that an earlier step made in the workspace, stored alike but for strides.
+// Expressions: where it begins (bytes), how far apart its rows and batch entries are (elements),
+// and how many entries it has.
+struct WorkspaceCopy {
+  std::string offset = "0", row_stride = "0", batch_stride = "0", entries = "batch";
+  friend bool operator==(const WorkspaceCopy&, const WorkspaceCopy&) = default;
+};
 struct TensorMapSpec {
   char operand = 'a';  // a, b or c
   int columns = 64;    // of the box, elements: a multiple of 8, in bytes at most `swizzle` if not 0
   int rows = 64;       // of the box
   int swizzle = 128;   // bytes: 0, 32, 64 or 128
   int l2_promotion = 256;  // bytes: 0, 64, 128 or 256
+  std::optional<WorkspaceCopy> copy = {};
   friend bool operator==(const TensorMapSpec&, const TensorMapSpec&) = default;
+};
+
+// A kernel of the same module that runs before, on the same stream: it prepares what the main
+// kernel reads. No cluster, no dynamic shared memory, no tensor maps.
+struct LaunchStep {
+  std::string symbol = "tw_before";
+  std::array<std::string, 3> grid = {"1", "1", "1"};
+  int threads = 128;
+  std::vector<std::string> arguments;  // as the main kernel's, without maps
+  friend bool operator==(const LaunchStep&, const LaunchStep&) = default;
 };
 
 // How a CUDA kernel is launched. Expressions know M N K batch, the row strides lda ldb ldc, the
@@ -48,6 +66,7 @@ struct CudaLaunch {
   // (f32), "i32:EXPR", "i64:EXPR"; of served kernels also "bias" (pointer), "activation" (i32).
   std::vector<std::string> arguments;
   int alignment = 1;
+  std::vector<LaunchStep> before;  // in this order
   friend bool operator==(const CudaLaunch&, const CudaLaunch&) = default;
 };
 

@@ -137,6 +137,39 @@ TEST(CudaCallTest, SlotsAndSmsAreKnown) {
   EXPECT_EQ(zeroed_bytes(s.launch, s.problem, 132, 24).value(), 64);
 }
 
+// A is copied to rows of whole 16 bytes, then described there.
+void copy_a(Setting& s) {
+  s.problem.k = s.sizes.k = 125;
+  s.problem.batch = 3;
+  s.launch.cuda.alignment = 1;
+  s.launch.workspace = "4096+M*roundup(K,8)*batch*2";
+  s.launch.cuda.maps[0].copy = {"4096", "roundup(K,8)", "M*roundup(K,8)", "batch"};
+  s.launch.cuda.before = {
+      {"copy", {"cdiv(M,100)", "1", "batch"}, 64, {"workspace", "a", "i64:lda", "beta"}}};
+}
+
+TEST(CudaCallTest, AMapOfACopyLiesInTheWorkspace) {
+  Setting s;
+  copy_a(s);
+  s.sizes.m = 201;
+  s.beta = 0.5F;
+  const auto call = s.resolve();
+  ASSERT_TRUE(call) << call.error().message;
+  const MapDescription& a = call->maps[0];
+  EXPECT_EQ(a.address, 0x41000U);
+  EXPECT_THAT(a.dimensions, ElementsAre(125, 201, 3));
+  EXPECT_THAT(a.strides, ElementsAre(256, 201 * 256));
+  EXPECT_EQ(call->workspace_bytes, 4096 + 201 * 128 * 3 * 2);
+  ASSERT_EQ(call->before.size(), 1U);
+  EXPECT_THAT(call->before[0].grid, ElementsAre(3, 1, 3));
+  EXPECT_EQ(call->before[0].threads, 64U);
+  EXPECT_THAT(call->before[0].arguments,
+              ElementsAre(CudaArgument{8, 0x40000}, CudaArgument{8, 0x10000}, CudaArgument{8, 125},
+                          CudaArgument{4, std::bit_cast<std::uint32_t>(0.5F)}));
+  s.launch.cuda.maps[0].copy->entries = "1";
+  EXPECT_EQ(s.resolve().value().maps[0].dimensions[2], 1U);
+}
+
 TEST(CudaCallTest, Refusals) {
   struct Case {
     const char* part;
@@ -184,6 +217,26 @@ TEST(CudaCallTest, Refusals) {
               s.launch.cuda.maps.clear();
               s.launch.cuda.arguments = {"i32:K"};
               s.problem.k = s.sizes.k = std::int64_t{1} << 32;
+            }},
+           {"before[0].grid.x=0",
+            [](Setting& s) {
+              copy_a(s);
+              s.launch.cuda.before[0].grid[0] = "M-256";
+            }},
+           {"map0: the row stride of the copy is 250 bytes",
+            [](Setting& s) {
+              copy_a(s);
+              s.launch.cuda.maps[0].copy->row_stride = "K";
+            }},
+           {"map0: the address 0x40008 of the copy",
+            [](Setting& s) {
+              copy_a(s);
+              s.launch.cuda.maps[0].copy->offset = "8";
+            }},
+           {"map0.copy: ",
+            [](Setting& s) {
+              copy_a(s);
+              s.launch.cuda.maps[0].copy->entries = "cdiv(M,0)";
             }},
            {"argument 'map3' is not known",
             [](Setting& s) { s.launch.cuda.arguments = {"map3"}; }}}) {

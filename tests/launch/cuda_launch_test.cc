@@ -13,6 +13,7 @@ namespace tilewright {
 namespace {
 
 using ::testing::HasSubstr;
+using ::testing::Not;
 
 Launch full() {
   Launch launch;
@@ -28,6 +29,10 @@ Launch full() {
   launch.cuda.arguments = {"map0",      "map1",  "a",    "b",     "c",
                            "workspace", "alpha", "beta", "i32:M", "i64:sa*2"};
   launch.cuda.alignment = 8;
+  launch.cuda.maps[1].copy = {"roundup(M,256)", "roundup(K,8)", "M*roundup(K,8)", "1"};
+  launch.cuda.before = {
+      {"tw_copy", {"cdiv(M,8)", "batch", "2"}, 256, {"a", "workspace", "i64:lda"}},
+      {"tw_clear", {"1", "1", "1"}, 32, {}}};
   launch.k = 4096;
   return launch;
 }
@@ -40,6 +45,7 @@ TEST(CudaLaunchJson, RoundTrip) {
   plain.target = "cuda";
   EXPECT_EQ(launch_from_json(to_json(plain)).value(), plain);
   EXPECT_EQ(launch_from_json(R"({"target":"cuda"})").value(), plain);
+  EXPECT_THAT(to_json(plain), Not(HasSubstr("before")));
 }
 
 TEST(CudaLaunchJson, TheDocumentedExampleIsRead) {
@@ -116,7 +122,21 @@ TEST(CudaLaunchJson, RefusesAndNamesWhatIsWrong) {
            {R"("arguments":["mapx"],"maps":[{"operand":"a"}])", "'mapx'"},
            {R"("arguments":["f32:1"])", "arguments[0]='f32:1'"},
            {R"("arguments":["a","i32:"])", "arguments[1]: "},
-           {R"("arguments":["i32:Q"])", "'Q' is not a known name"}}) {
+           {R"("arguments":["i32:Q"])", "'Q' is not a known name"},
+           {R"("maps":[{"operand":"a","copy":"w"}])", "maps[0].copy is not an object"},
+           {R"("maps":[{"operand":"a","copy":{"at":1}}])", "unknown field 'at' in maps[0].copy"},
+           {R"("maps":[{"operand":"a","copy":{"offset":-1}}])", "maps[0].copy.offset=-1"},
+           {R"("maps":[{"operand":"a","copy":{"row_stride":"K+"}}])", "maps[0].copy.row_stride: "},
+           {R"("before":{})", "before is not a list"},
+           {R"("before":[{},{},{},{},{}])", "at most 4 steps"},
+           {R"("before":["tw"])", "before[0] is not an object"},
+           {R"("before":[{"cluster":1}])", "unknown field 'cluster' in before[0]"},
+           {R"("before":[{"symbol":"a b"}])", "before[0].symbol='a b'"},
+           {R"("before":[{},{"threads":2000}])", "before[1].threads=2000"},
+           {R"("before":[{"grid":["M"]}])", "before[0].grid=[\"M\"] is not three"},
+           {R"("before":[{"grid":["M","Q","1"]}])", "before[0].grid[1]: "},
+           {R"("maps":[{"operand":"a"}],"before":[{"arguments":["map0"]}])", "there are 0 maps"},
+           {R"("before":[{"arguments":["a","i32:"]}])", "before[0].arguments[1]: "}}) {
     const auto result = launch_from_json(R"({"target":"cuda",)" + std::string(fields) + "}");
     ASSERT_FALSE(result) << fields;
     EXPECT_EQ(result.error().code, ErrorCode::refused) << fields;

@@ -32,6 +32,7 @@ struct Storage {
   ElementType type;
   std::int64_t rows, columns;         // of this call
   std::int64_t stride, batch_stride;  // elements
+  std::int64_t entries;
 };
 
 std::array<Storage, 3> storage_of(const Problem& problem, const CudaStrides& strides,
@@ -40,9 +41,11 @@ std::array<Storage, 3> storage_of(const Problem& problem, const CudaStrides& str
   call.m = sizes.m;
   call.n = sizes.n;
   call.k = sizes.k;
-  return {{{"a", operands.a, problem.in, call.a_rows(), call.a_cols(), strides.lda, strides.sa},
-           {"b", operands.b, problem.in, call.b_rows(), call.b_cols(), strides.ldb, strides.sb},
-           {"c", operands.c, problem.out, call.m, call.n, strides.ldc, strides.sc}}};
+  const std::int64_t batch = problem.batch;
+  return {
+      {{"a", operands.a, problem.in, call.a_rows(), call.a_cols(), strides.lda, strides.sa, batch},
+       {"b", operands.b, problem.in, call.b_rows(), call.b_cols(), strides.ldb, strides.sb, batch},
+       {"c", operands.c, problem.out, call.m, call.n, strides.ldc, strides.sc, batch}}};
 }
 
 template <class Table>
@@ -97,13 +100,24 @@ class Resolver {
     call.empty = names_.m == 0 || names_.n == 0 || problem_.batch == 0;
     if (call.empty) return call;
     call.threads = static_cast<unsigned>(launch_.cuda.threads);
-    for (const Status& s : {aligned(), grid(call), memory(call), maps(call)}) {
+    for (std::size_t i = 0; i < 3; ++i) {
+      call.cluster[i] = static_cast<unsigned>(launch_.cuda.cluster[i]);
+    }
+    for (const Status& s :
+         {aligned(), grid("grid", launch_.cuda.grid, launch_.cuda.cluster, call.grid), memory(call),
+          maps(call), pack_all(launch_.cuda.arguments, alpha, beta, call.arguments)}) {
       if (!s) return tl::unexpected(s.error());
     }
-    for (const std::string& word : launch_.cuda.arguments) {
-      auto argument = pack(word, alpha, beta);
-      if (!argument) return tl::unexpected(argument.error());
-      call.arguments.push_back(*argument);
+    for (std::size_t i = 0; i < launch_.cuda.before.size(); ++i) {
+      const LaunchStep& given = launch_.cuda.before[i];
+      CudaStep step;
+      step.threads = static_cast<unsigned>(given.threads);
+      for (const Status& s :
+           {grid(fmt::format("before[{}].grid", i), given.grid, {1, 1, 1}, step.grid),
+            pack_all(given.arguments, alpha, beta, step.arguments)}) {
+        if (!s) return tl::unexpected(s.error());
+      }
+      call.before.push_back(std::move(step));
     }
     return call;
   }
@@ -142,23 +156,21 @@ class Resolver {
     return {};
   }
 
-  Status grid(CudaCall& call) const {
+  Status grid(const std::string& name, const std::array<std::string, 3>& expressions,
+              const std::array<int, 3>& clusters, std::array<unsigned, 3>& out) const {
     constexpr std::string_view kAxes = "xyz";
     for (std::size_t i = 0; i < 3; ++i) {
-      const auto ctas = value(fmt::format("grid.{}", kAxes[i]), launch_.cuda.grid[i]);
+      const auto ctas = value(fmt::format("{}.{}", name, kAxes[i]), expressions[i]);
       if (!ctas) return tl::unexpected(ctas.error());
       if (*ctas < 1 || *ctas > kMostGrid[i]) {
-        return refuse(launch_, fmt::format("grid.{}={} ('{}') is not in [1, {}]", kAxes[i], *ctas,
-                                           launch_.cuda.grid[i], kMostGrid[i]));
+        return refuse(launch_, fmt::format("{}.{}={} ('{}') is not in [1, {}]", name, kAxes[i],
+                                           *ctas, expressions[i], kMostGrid[i]));
       }
-      const int cluster = launch_.cuda.cluster[i];
-      if (*ctas % cluster != 0) {
-        return refuse(launch_,
-                      fmt::format("grid.{}={} ('{}') is not a multiple of the cluster's {}",
-                                  kAxes[i], *ctas, launch_.cuda.grid[i], cluster));
+      if (*ctas % clusters[i] != 0) {
+        return refuse(launch_, fmt::format("{}.{}={} ('{}') is not a multiple of the cluster's {}",
+                                           name, kAxes[i], *ctas, expressions[i], clusters[i]));
       }
-      call.grid[i] = static_cast<unsigned>(*ctas);
-      call.cluster[i] = static_cast<unsigned>(cluster);
+      out[i] = static_cast<unsigned>(*ctas);
     }
     return {};
   }
@@ -192,8 +204,28 @@ class Resolver {
     return {};
   }
 
+  // What a map is of: an operand, or its copy in the workspace.
+  Result<Storage> described(const TensorMapSpec& spec, const std::string& name) const {
+    Storage s = storage_[static_cast<std::size_t>(spec.operand - 'a')];
+    if (!spec.copy) return s;
+    std::int64_t offset = 0;
+    for (const auto& [expression, number] : {std::pair{&spec.copy->offset, &offset},
+                                             {&spec.copy->row_stride, &s.stride},
+                                             {&spec.copy->batch_stride, &s.batch_stride},
+                                             {&spec.copy->entries, &s.entries}}) {
+      const auto known = value(name + ".copy", *expression);
+      if (!known) return tl::unexpected(known.error());
+      *number = *known;
+    }
+    s.name = "the copy";
+    s.address = operands_.workspace + static_cast<cuda::Pointer>(offset);
+    return s;
+  }
+
   Result<MapDescription> describe(const TensorMapSpec& spec, const std::string& name) const {
-    const Storage& s = storage_[static_cast<std::size_t>(spec.operand - 'a')];
+    const auto of = described(spec, name);
+    if (!of) return tl::unexpected(of.error());
+    const Storage& s = *of;
     const auto size = static_cast<std::int64_t>(size_of(s.type));
     if (spec.swizzle != 0 && spec.columns * size > spec.swizzle) {
       return refuse(launch_,
@@ -218,10 +250,10 @@ class Resolver {
     }
     // A map cannot stand still.
     const bool something = s.columns > 0 && s.rows > 0;
-    if (something && ((row_bytes == 0 && rows > 1) || (batch_bytes == 0 && problem_.batch > 1))) {
+    if (something && ((row_bytes == 0 && rows > 1) || (batch_bytes == 0 && s.entries > 1))) {
       return refuse(launch_, fmt::format("{}: a stride of {} is 0", name, s.name));
     }
-    for (const std::int64_t extent : {columns, rows, problem_.batch}) {
+    for (const std::int64_t extent : {columns, rows, s.entries}) {
       if (extent > kMostMapDimension) {
         return refuse(launch_, fmt::format("{}: a dimension of {} is beyond 2^32", name, extent));
       }
@@ -230,13 +262,23 @@ class Resolver {
     MapDescription map;
     map.address = s.address;
     map.type = look_up(kTypes, static_cast<int>(s.type));
-    map.dimensions = {word(columns), word(rows), word(problem_.batch)};
+    map.dimensions = {word(columns), word(rows), word(s.entries)};
     map.strides = {word(std::max(row_bytes, kMapAlignment)),
                    word(std::max(batch_bytes, kMapAlignment))};
     map.box = {static_cast<std::uint32_t>(spec.columns), static_cast<std::uint32_t>(spec.rows), 1};
     map.swizzle = look_up(kSwizzles, spec.swizzle);
     map.promotion = look_up(kPromotions, spec.l2_promotion);
     return map;
+  }
+
+  Status pack_all(const std::vector<std::string>& words, float alpha, float beta,
+                  std::vector<CudaArgument>& into) const {
+    for (const std::string& word : words) {
+      auto argument = pack(word, alpha, beta);
+      if (!argument) return tl::unexpected(argument.error());
+      into.push_back(*argument);
+    }
+    return {};
   }
 
   Result<CudaArgument> pack(const std::string& word, float alpha, float beta) const {

@@ -59,6 +59,13 @@ inline constexpr std::size_t kTensorMapBytes = 128;
 // Bytes of the argument that a word of CudaLaunch::arguments stands for.
 [[nodiscard]] std::size_t argument_bytes(std::string_view word);
 
+// A launch of a step that runs before.
+struct CudaStep {
+  std::array<unsigned, 3> grid = {1, 1, 1};
+  unsigned threads = 1;
+  std::vector<CudaArgument> arguments;
+};
+
 struct CudaCall {
   bool empty = false;  // no element to write (m, n or batch is 0): nothing is launched
   std::array<unsigned, 3> grid = {1, 1, 1};
@@ -68,6 +75,7 @@ struct CudaCall {
   std::int64_t workspace_bytes = 0, zeroed_bytes = 0;
   std::vector<MapDescription> maps;
   std::vector<CudaArgument> arguments;
+  std::vector<CudaStep> before;
 };
 
 // Evaluates a launch. `sms` and `slots` as in launch.h. An Error says what about the description,

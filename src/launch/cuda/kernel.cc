@@ -61,6 +61,7 @@ struct CudaKernel::State {
   Launch launch;
   cuda::LoadedModule module;
   cuda::Function function = nullptr;
+  std::vector<cuda::Function> before;  // of the launch's steps
   int multiprocessors = 1;
   int shared_limit = 0;  // dynamic bytes that a CTA may have beside the static ones
   int static_bytes = 0;
@@ -73,31 +74,44 @@ struct CudaKernel::State {
   [[nodiscard]] Status check(cuda::Code code, std::string_view what) const {
     return driver->check(code, fmt::format("kernel '{}': {}", launch.symbol, what));
   }
-  [[nodiscard]] Status match_arguments() const;
+  // `words` of `what` against the parameters of a function.
+  [[nodiscard]] Status match_arguments(cuda::Function of, const std::vector<std::string>& words,
+                                       std::string_view what) const;
+  [[nodiscard]] Status enqueue(cuda::Function of, const cuda::LaunchConfig& config,
+                               void* const* arguments) const;
   [[nodiscard]] Status allow(std::int64_t shared);
 };
 
 // The launch's arguments against the kernel's parameters, as far as the driver knows them: number
 // and sizes.
-Status CudaKernel::State::match_arguments() const {
-  const auto& words = launch.cuda.arguments;
+Status CudaKernel::State::match_arguments(cuda::Function of, const std::vector<std::string>& words,
+                                          std::string_view what) const {
   std::size_t offset = 0, size = 0;
   for (std::size_t i = 0; i < words.size(); ++i) {
-    if (driver->FuncGetParamInfo(function, i, &offset, &size) != cuda::kSuccess) {
-      return refuse(launch, fmt::format("it has {} parameters, the launch passes {}: arguments[{}] "
+    if (driver->FuncGetParamInfo(of, i, &offset, &size) != cuda::kSuccess) {
+      return refuse(launch, fmt::format("it has {} parameters, the launch passes {}: {}[{}] "
                                         "'{}' is one too many",
-                                        i, words.size(), i, words[i]));
+                                        i, words.size(), what, i, words[i]));
     }
     if (size != argument_bytes(words[i])) {
-      return refuse(launch, fmt::format("arguments[{}] '{}' has {} bytes, the parameter has {}", i,
+      return refuse(launch, fmt::format("{}[{}] '{}' has {} bytes, the parameter has {}", what, i,
                                         words[i], argument_bytes(words[i]), size));
     }
   }
-  if (driver->FuncGetParamInfo(function, words.size(), &offset, &size) == cuda::kSuccess) {
+  if (driver->FuncGetParamInfo(of, words.size(), &offset, &size) == cuda::kSuccess) {
     return refuse(
-        launch, fmt::format("it has more parameters than the launch's {} arguments", words.size()));
+        launch, fmt::format("it has more parameters than the launch's {} {}", words.size(), what));
   }
   return {};
+}
+
+Status CudaKernel::State::enqueue(cuda::Function of, const cuda::LaunchConfig& config,
+                                  void* const* arguments) const {
+  const cuda::Code code =
+      driver->LaunchKernelEx(&config, of, const_cast<void**>(arguments), nullptr);
+  if (code == cuda::kSuccess) return {};  // no text is made on the way that is timed
+  return check(code, fmt::format("launching {}x{}x{} CTAs of {} threads", config.grid_x,
+                                 config.grid_y, config.grid_z, config.block_x));
 }
 
 // Raises what the driver allows of dynamic shared memory, which is 48 KiB until asked.
@@ -155,7 +169,19 @@ Result<CudaKernel> CudaKernel::load(const cuda::Context& context, std::span<cons
     }
   }
   s.shared_limit = context.attribute(cuda::kSharedBytesPerBlockOptIn) - s.static_bytes;
-  if (Status matched = s.match_arguments(); !matched) return tl::unexpected(matched.error());
+  if (Status matched = s.match_arguments(s.function, launch.cuda.arguments, "arguments");
+      !matched) {
+    return tl::unexpected(matched.error());
+  }
+  for (const LaunchStep& step : launch.cuda.before) {
+    auto found = s.module.function(step.symbol);
+    if (!found) return tl::unexpected(found.error());
+    s.before.push_back(*found);
+    if (Status matched = s.match_arguments(*found, step.arguments, step.symbol + " arguments");
+        !matched) {
+      return tl::unexpected(matched.error());
+    }
+  }
   if (cluster_size(launch) > kPortableCluster) {
     if (Status allowed =
             s.check(s.driver->FuncSetAttribute(s.function, cuda::kNonPortableClusterSize, 1),
@@ -231,11 +257,15 @@ Result<std::shared_ptr<const ReadyCall>> CudaKernel::prepare(const Problem& prob
       return tl::unexpected(encoded.error());
     }
   }
-  for (CudaArgument& argument : ready->call_.arguments) {
-    ready->pointers_.push_back(argument.map < 0
-                                   ? static_cast<void*>(&argument.value)
-                                   : &ready->maps_[static_cast<std::size_t>(argument.map)]);
-  }
+  const auto point_at = [&ready](std::vector<CudaArgument>& arguments) {
+    for (CudaArgument& argument : arguments) {
+      ready->pointers_.push_back(argument.map < 0
+                                     ? static_cast<void*>(&argument.value)
+                                     : &ready->maps_[static_cast<std::size_t>(argument.map)]);
+    }
+  };
+  point_at(ready->call_.arguments);
+  for (CudaStep& step : ready->call_.before) point_at(step.arguments);
   if (s.ready.size() >= kMostReady) s.ready.clear();
   s.ready[key] = ready;
   return ready;
@@ -247,6 +277,18 @@ Status CudaKernel::launch(const ReadyCall& ready, cuda::Stream stream) const {
 
 Status CudaKernel::launch(const CudaCall& call, void* const* arguments, cuda::Stream stream) const {
   if (call.empty) return {};
+  void* const* next = arguments + call.arguments.size();
+  for (std::size_t i = 0; i < call.before.size(); ++i) {
+    const CudaStep& step = call.before[i];
+    cuda::LaunchConfig config;
+    config.grid_x = step.grid[0];
+    config.grid_y = step.grid[1];
+    config.grid_z = step.grid[2];
+    config.block_x = step.threads;
+    config.stream = stream;
+    if (Status s = state_->enqueue(state_->before[i], config, next); !s) return s;
+    next += step.arguments.size();
+  }
   cuda::LaunchAttribute attribute;
   attribute.id = cuda::kClusterDimension;
   attribute.value.cluster = {call.cluster[0], call.cluster[1], call.cluster[2]};
@@ -259,11 +301,7 @@ Status CudaKernel::launch(const CudaCall& call, void* const* arguments, cuda::St
   config.stream = stream;
   config.attributes = &attribute;
   config.attribute_count = call.cluster == std::array<unsigned, 3>{1, 1, 1} ? 0U : 1U;
-  const cuda::Code code = state_->driver->LaunchKernelEx(&config, state_->function,
-                                                         const_cast<void**>(arguments), nullptr);
-  if (code == cuda::kSuccess) return {};  // no text is made on the way that is timed
-  return state_->check(code, fmt::format("launching {}x{}x{} CTAs of {} threads", call.grid[0],
-                                         call.grid[1], call.grid[2], call.threads));
+  return state_->enqueue(state_->function, config, arguments);
 }
 
 Status CudaKernel::launch(const Problem& problem, const GemmShape& sizes,

@@ -57,11 +57,11 @@ class CudaKernel {
                                                                  const GemmShape& sizes,
                                                                  const CudaOperands& operands,
                                                                  float alpha, float beta);
-  // Enqueues one launch; capturable, no allocation, no synchronisation.
+  // Enqueues the steps before and the kernel; capturable, no allocation, no synchronisation.
   [[nodiscard]] Status launch(const ReadyCall& ready, cuda::Stream stream) const;
   // The same for arguments that the caller owns: pointers to what each of call.arguments stands
-  // for. May run on several threads at once; the slots that `call` was resolved with must have been
-  // asked of this kernel.
+  // for, then those of each step before. May run on several threads at once; the slots that `call`
+  // was resolved with must have been asked of this kernel.
   [[nodiscard]] Status launch(const CudaCall& call, void* const* arguments,
                               cuda::Stream stream) const;
   // Both in one.

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <array>
+#include <span>
 #include <utility>
 
 namespace tilewright {
@@ -19,8 +20,19 @@ constexpr int kMostBox = 256;         // elements: cuTensorMapEncodeTiled, boxDi
 constexpr int kMostAlignment = 1024;  // elements
 constexpr std::size_t kMostMaps = 16;
 constexpr std::size_t kMostArguments = 64;
-constexpr std::array<std::string_view, 5> kMapFields = {"operand", "columns", "rows", "swizzle",
-                                                        "l2_promotion"};
+constexpr std::size_t kMostSteps = 4;
+constexpr std::array<std::string_view, 6> kMapFields = {"operand", "columns",      "rows",
+                                                        "swizzle", "l2_promotion", "copy"};
+constexpr std::array<std::string_view, 4> kStepFields = {"symbol", "grid", "threads", "arguments"};
+struct CopyField {
+  std::string_view name, unit;
+  std::string WorkspaceCopy::* member;
+};
+constexpr std::array<CopyField, 4> kCopyFields = {
+    {{"offset", "bytes", &WorkspaceCopy::offset},
+     {"row_stride", "elements", &WorkspaceCopy::row_stride},
+     {"batch_stride", "elements", &WorkspaceCopy::batch_stride},
+     {"entries", "entries", &WorkspaceCopy::entries}}};
 constexpr std::array<std::string_view, 8> kWords = {"a",     "b",    "c",    "workspace",
                                                     "alpha", "beta", "bias", "activation"};
 constexpr std::array<std::string_view, 2> kNumbers = {"i32:", "i64:"};
@@ -42,16 +54,33 @@ Result<std::string> read_checked(const json& value, std::string_view name, std::
   return text;
 }
 
-Status read_grid(const json& value, CudaLaunch& launch) {
-  if (!value.is_array() || value.size() != 3) {
-    return refuse_launch(fmt::format("grid={} is not three expressions", value.dump()));
-  }
-  for (std::size_t i = 0; i < 3; ++i) {
-    auto text = read_checked(value[i], fmt::format("grid[{}]", i), "CTAs");
-    if (!text) return tl::unexpected(text.error());
-    launch.grid[i] = std::move(*text);
+// An object without fields of other names.
+Status known_fields(const json& value, const std::string& name,
+                    std::span<const std::string_view> known) {
+  if (!value.is_object()) return refuse_launch(fmt::format("{} is not an object", name));
+  for (const auto& [key, ignored] : value.items()) {
+    if (std::find(known.begin(), known.end(), key) == known.end()) {
+      return refuse_launch(
+          fmt::format("unknown field '{}' in {}, which has {}", key, name, fmt::join(known, " ")));
+    }
   }
   return {};
+}
+
+Status read_ctas(const json& value, const std::string& name, std::array<std::string, 3>& grid) {
+  if (!value.is_array() || value.size() != 3) {
+    return refuse_launch(fmt::format("{}={} is not three expressions", name, value.dump()));
+  }
+  for (std::size_t i = 0; i < 3; ++i) {
+    auto text = read_checked(value[i], fmt::format("{}[{}]", name, i), "CTAs");
+    if (!text) return tl::unexpected(text.error());
+    grid[i] = std::move(*text);
+  }
+  return {};
+}
+
+Status read_grid(const json& value, CudaLaunch& launch) {
+  return read_ctas(value, "grid", launch.grid);
 }
 
 Status read_cluster(const json& value, CudaLaunch& launch) {
@@ -77,14 +106,25 @@ Status one_of(int value, std::initializer_list<int> allowed, std::string_view na
   return refuse_launch(fmt::format("{}={} is none of {}", name, value, fmt::join(allowed, ", ")));
 }
 
-Result<TensorMapSpec> read_map(const json& value, const std::string& name) {
-  if (!value.is_object()) return refuse_launch(fmt::format("{} is not an object", name));
-  for (const auto& [key, ignored] : value.items()) {
-    if (std::find(kMapFields.begin(), kMapFields.end(), key) == kMapFields.end()) {
-      return refuse_launch(fmt::format("unknown field '{}' in {}, which has {}", key, name,
-                                       fmt::join(kMapFields, " ")));
-    }
+Result<WorkspaceCopy> read_copy(const json& value, const std::string& name) {
+  constexpr auto kNames = [] {
+    std::array<std::string_view, kCopyFields.size()> names;
+    for (std::size_t i = 0; i < names.size(); ++i) names[i] = kCopyFields[i].name;
+    return names;
+  }();
+  if (Status s = known_fields(value, name, kNames); !s) return tl::unexpected(s.error());
+  WorkspaceCopy copy;
+  for (const CopyField& field : kCopyFields) {
+    if (!value.contains(field.name)) continue;
+    auto text = read_checked(value[field.name], fmt::format("{}.{}", name, field.name), field.unit);
+    if (!text) return tl::unexpected(text.error());
+    copy.*field.member = std::move(*text);
   }
+  return copy;
+}
+
+Result<TensorMapSpec> read_map(const json& value, const std::string& name) {
+  if (Status s = known_fields(value, name, kMapFields); !s) return tl::unexpected(s.error());
   TensorMapSpec map;
   const json operand = value.value("operand", json());
   if (operand != "a" && operand != "b" && operand != "c") {
@@ -118,6 +158,11 @@ Result<TensorMapSpec> read_map(const json& value, const std::string& name) {
     return refuse_launch(fmt::format("{}.columns={} is {} bytes a row, more than swizzle={}", name,
                                      map.columns, map.columns * 2, map.swizzle));
   }
+  if (value.contains("copy")) {
+    auto copy = read_copy(value["copy"], name + ".copy");
+    if (!copy) return tl::unexpected(copy.error());
+    map.copy = std::move(*copy);
+  }
   return map;
 }
 
@@ -133,34 +178,78 @@ Status read_maps(const json& value, CudaLaunch& launch) {
   return {};
 }
 
-Status check_argument(const std::string& word, std::size_t index, std::size_t maps) {
+Status check_argument(const std::string& word, const std::string& name, std::size_t maps) {
   if (std::find(kWords.begin(), kWords.end(), word) != kWords.end()) return {};
   for (const std::string_view number : kNumbers) {
     if (!word.starts_with(number)) continue;
     const Status form = check_expression(std::string_view(word).substr(number.size()));
-    if (!form) return off(form.error(), fmt::format("arguments[{}]", index));
+    if (!form) return off(form.error(), name);
     return {};
   }
   if (word.starts_with("map")) {
     const auto map = parse_integer(std::string_view(word).substr(3));
     if (map && *map >= 0 && *map < static_cast<std::int64_t>(maps)) return {};
-    return refuse_launch(fmt::format("arguments[{}]='{}': there are {} maps", index, word, maps));
+    return refuse_launch(fmt::format("{}='{}': there are {} maps", name, word, maps));
   }
-  return refuse_launch(fmt::format("arguments[{}]='{}' is none of {}, map0 ..., i32:EXPR, i64:EXPR",
-                                   index, word, fmt::join(kWords, ", ")));
+  return refuse_launch(fmt::format("{}='{}' is none of {}, map0 ..., i32:EXPR, i64:EXPR", name,
+                                   word, fmt::join(kWords, ", ")));
+}
+
+// `maps`: how many tensor maps they may name.
+Status read_words(const json& value, const std::string& name, std::size_t maps,
+                  std::vector<std::string>& words) {
+  if (!value.is_array() || value.size() > kMostArguments) {
+    return refuse_launch(fmt::format("{} is not a list of at most {} words", name, kMostArguments));
+  }
+  for (std::size_t i = 0; i < value.size(); ++i) {
+    const std::string which = fmt::format("{}[{}]", name, i);
+    if (!value[i].is_string()) {
+      return refuse_launch(fmt::format("{}={} is not a text", which, value[i].dump()));
+    }
+    words.push_back(value[i].get<std::string>());
+    if (Status s = check_argument(words.back(), which, maps); !s) return s;
+  }
+  return {};
 }
 
 Status read_arguments(const json& value, CudaLaunch& launch) {
-  if (!value.is_array() || value.size() > kMostArguments) {
-    return refuse_launch(
-        fmt::format("arguments is not a list of at most {} words", kMostArguments));
+  return read_words(value, "arguments", launch.maps.size(), launch.arguments);
+}
+
+Result<LaunchStep> read_step(const json& value, const std::string& name) {
+  if (Status s = known_fields(value, name, kStepFields); !s) return tl::unexpected(s.error());
+  LaunchStep step;
+  if (value.contains("symbol")) {
+    auto symbol = read_symbol(value["symbol"], name + ".symbol");
+    if (!symbol) return tl::unexpected(symbol.error());
+    step.symbol = std::move(*symbol);
+  }
+  if (value.contains("threads")) {
+    const auto threads = read_int(value["threads"], name + ".threads", 1, kMostThreads);
+    if (!threads) return tl::unexpected(threads.error());
+    step.threads = *threads;
+  }
+  if (value.contains("grid")) {
+    if (Status s = read_ctas(value["grid"], name + ".grid", step.grid); !s) {
+      return tl::unexpected(s.error());
+    }
+  }
+  if (value.contains("arguments")) {
+    if (Status s = read_words(value["arguments"], name + ".arguments", 0, step.arguments); !s) {
+      return tl::unexpected(s.error());
+    }
+  }
+  return step;
+}
+
+Status read_before(const json& value, CudaLaunch& launch) {
+  if (!value.is_array() || value.size() > kMostSteps) {
+    return refuse_launch(fmt::format("before is not a list of at most {} steps", kMostSteps));
   }
   for (std::size_t i = 0; i < value.size(); ++i) {
-    if (!value[i].is_string()) {
-      return refuse_launch(fmt::format("arguments[{}]={} is not a text", i, value[i].dump()));
-    }
-    launch.arguments.push_back(value[i].get<std::string>());
-    if (Status s = check_argument(launch.arguments.back(), i, launch.maps.size()); !s) return s;
+    auto step = read_step(value[i], fmt::format("before[{}]", i));
+    if (!step) return tl::unexpected(step.error());
+    launch.before.push_back(std::move(*step));
   }
   return {};
 }
@@ -199,7 +288,8 @@ Status read_cuda_fields(const json& value, CudaLaunch& launch) {
        {std::pair<const char*, Read>{"grid", read_grid},
         {"cluster", read_cluster},
         {"maps", read_maps},
-        {"arguments", read_arguments}}) {
+        {"arguments", read_arguments},
+        {"before", read_before}}) {
     if (!value.contains(field)) continue;
     if (Status s = read(value[field], launch); !s) return s;
   }
@@ -218,9 +308,21 @@ void write_cuda_fields(nlohmann::ordered_json& value, const CudaLaunch& launch) 
                              {"rows", map.rows},
                              {"swizzle", map.swizzle},
                              {"l2_promotion", map.l2_promotion}});
+    if (!map.copy) continue;
+    nlohmann::ordered_json copy;
+    for (const CopyField& field : kCopyFields) copy[field.name] = *map.copy.*field.member;
+    value["maps"].back()["copy"] = std::move(copy);
   }
   value["arguments"] = launch.arguments;
   value["alignment"] = launch.alignment;
+  if (launch.before.empty()) return;
+  value["before"] = nlohmann::ordered_json::array();
+  for (const LaunchStep& step : launch.before) {
+    value["before"].push_back({{"symbol", step.symbol},
+                               {"grid", step.grid},
+                               {"threads", step.threads},
+                               {"arguments", step.arguments}});
+  }
 }
 
 }  // namespace tilewright
