@@ -67,8 +67,10 @@ struct Matrix {
   std::int64_t row_stride, batch_stride;  // what the caller said, then what it means
 };
 
-// Spells out the strides, or says what is wrong with them.
-tl::expected<void, Failure> resolve(Matrix& x, const Named& name, std::int64_t batch) {
+// Spells out the strides, or says what is wrong with them. `keeps_single`: what the caller said of
+// a single row stays, since how rows are aligned must not depend on how many there are.
+tl::expected<void, Failure> resolve(Matrix& x, const Named& name, std::int64_t batch,
+                                    bool keeps_single) {
   if (x.row_stride == TW_PACKED) x.row_stride = x.columns;
   const bool repeated = name.repeats && x.row_stride == 0;
   if (!repeated && x.row_stride < x.columns) {
@@ -76,13 +78,14 @@ tl::expected<void, Failure> resolve(Matrix& x, const Named& name, std::int64_t b
                    x.columns, name.matrix,
                    name.repeats ? " and neither 0 nor TW_PACKED" : " and not TW_PACKED");
   }
-  if (x.rows <= 1) x.row_stride = x.columns;
-  const Wide rows = x.rows, columns = x.columns;
-  const Wide entry = rows == 0 || columns == 0 ? 0 : (rows - 1) * x.row_stride + columns;
-  // Rows that repeat take the room of one; else the last row's gap counts as well.
-  const Wide packed = x.row_stride == 0 ? entry : rows * x.row_stride;
+  const Wide rows = x.rows, columns = x.columns, said = x.row_stride;
   const Wide most = kMostBytes / static_cast<std::int64_t>(x.element);
-  const Wide stride = x.batch_stride == TW_PACKED || batch <= 1 ? packed : x.batch_stride;
+  if (rows == 0 || (rows == 1 && (!keeps_single || said > most))) x.row_stride = x.columns;
+  const Wide entry = rows == 0 || columns == 0 ? 0 : (rows - 1) * said + columns;
+  // Rows that repeat take the room of one; else the last row's gap counts as well, of a single row
+  // too: entries of one row and of several are as far apart as their rows are.
+  const Wide packed = said == 0 ? entry : rows * said;
+  const Wide stride = batch <= 1 ? entry : x.batch_stride == TW_PACKED ? packed : x.batch_stride;
   if (stride < 0 || (stride == 0 && !name.repeats && entry > 0)) {
     return invalid(
         "{}={} is {} and not TW_PACKED", name.batch_stride, x.batch_stride,
@@ -169,7 +172,7 @@ tl::expected<Call, Failure> checked(const tw_gemm_desc* desc) {
   Matrix b{call.b_rows(), call.b_columns(), size_of(call.in), d.ldb, d.stride_b};
   Matrix c{call.m, call.n, size_of(call.out), d.ldc, d.stride_c};
   for (const auto& [matrix, name] : {std::pair{&a, &kA}, {&b, &kB}, {&c, &kC}}) {
-    if (auto fine = resolve(*matrix, *name, call.batch); !fine) {
+    if (auto fine = resolve(*matrix, *name, call.batch, call.mode == TW_BATCH_INVARIANT); !fine) {
       return tl::unexpected(std::move(fine.error()));
     }
   }

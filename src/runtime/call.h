@@ -30,7 +30,8 @@ struct Call {
   tw_mode mode = TW_FASTEST;
   std::int64_t m = 0, n = 0, k = 0, batch = 1;
   // Elements; 0 for A and B: the same row, or the same entry, again. A stride that nothing follows
-  // (of a single row, of a single entry) is the packed one, so that equal calls compare equal.
+  // (of a single row, but in TW_BATCH_INVARIANT; of a single entry) is the packed one, so that
+  // equal calls compare equal.
   std::int64_t lda = 0, ldb = 0, ldc = 0;
   std::int64_t stride_a = 0, stride_b = 0, stride_c = 0;
 

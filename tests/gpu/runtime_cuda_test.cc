@@ -2,7 +2,7 @@
 // The runtime library on a device: random products, and the numeric and integration cases that
 // others have reported (CASES N and I). Wants a bundle of kernels: TILEWRIGHT_KERNELS, or one that
 // is installed. TILEWRIGHT_RANDOM_PRODUCTS is how many random products are tried (500).
-#include "gpu/runtime_cuda.h"
+#include "gpu/random_products.h"
 
 #include "vendor/lt_matmul.h"
 
@@ -12,74 +12,9 @@
 namespace tilewright {
 namespace {
 
-std::int64_t log_uniform(Rng& rng, double most) {
-  return static_cast<std::int64_t>(std::exp(rng.uniform() * std::log(most + 1)));
-}
-
-Product random_product(Rng& rng) {
-  Product p = product(rng.below(2) == 0 ? TW_F16 : TW_BF16, 1, 1, 1);
-  tw_gemm_desc& d = p.desc;
-  const bool tidy = rng.below(2) == 0;
-  const auto size = [&](double most) {
-    const std::int64_t v = rng.below(40) == 0 ? 0 : log_uniform(rng, most);
-    return tidy ? (v + 7) / 8 * 8 : v;
-  };
-  do {
-    d.m = size(1500);
-    d.n = size(1500);
-    d.k = size(3000);
-    d.batch = rng.below(4) == 0 ? log_uniform(rng, 9) : 1;
-  } while (static_cast<double>(d.m) * static_cast<double>(d.n) * static_cast<double>(d.k) *
-               static_cast<double>(d.batch) >
-           4e6);
-  if (rng.below(3) == 0) d.out = TW_F32;
-  d.a_layout = rng.below(2) == 0 ? TW_N : TW_T;
-  d.b_layout = rng.below(2) == 0 ? TW_N : TW_T;
-  d.activation = static_cast<std::int32_t>(rng.below(4));
-  d.mode = static_cast<std::int32_t>(rng.below(3));
-  const auto stride = [&](std::int64_t columns, bool may_stand) -> std::int64_t {
-    if (may_stand && rng.below(20) == 0) return 0;
-    if (rng.below(2) == 0) return TW_PACKED;
-    const auto more = static_cast<std::int64_t>(rng.below(20));
-    return columns + (tidy ? more / 8 * 8 : more);
-  };
-  d.lda = stride(p.a_columns(), true);
-  d.ldb = stride(p.b_columns(), true);
-  d.ldc = stride(d.n, false);
-  if (rng.below(6) == 0) d.stride_a = 0;
-  if (rng.below(6) == 0) d.stride_b = 0;
-  if (!tidy || rng.below(4) == 0) {
-    p.shift_a = static_cast<int>(rng.below(9));
-    p.shift_b = static_cast<int>(rng.below(9));
-    p.shift_c = static_cast<int>(rng.below(9));
-  }
-  constexpr float kScales[] = {1, 1, 0, -0.5F, 2};
-  p.alpha = kScales[rng.below(5)];
-  p.beta = rng.below(2) == 0 ? 0 : kScales[rng.below(5)];
-  p.with_bias = rng.below(2) == 0;
-  return p;
-}
-
-TEST_F(RuntimeCuda, RandomProducts) {
+TEST_F(RuntimeCudaRandom, Products) {
   const char* const wanted = std::getenv("TILEWRIGHT_RANDOM_PRODUCTS");
-  const int count = wanted == nullptr ? 500 : std::atoi(wanted);
-  Rng rng(2026);
-  for (int i = 0; i < count && !HasFailure(); ++i) {
-    const Product p = random_product(rng);
-    SCOPED_TRACE(i);
-    if (rng.below(3) == 0) {
-      ASSERT_EQ(tw_prepare(handle_, &p.desc, nullptr), TW_OK) << tw_last_error();
-    }
-    expect_right(p, rng);
-  }
-  tw_counts counts{};
-  ASSERT_EQ(tw_get_counts(handle_, &counts), TW_OK);
-  std::printf("%d products: exact %llu, nearest %llu, built in %llu, vendor %llu, empty %llu\n",
-              count, static_cast<unsigned long long>(counts.exact),
-              static_cast<unsigned long long>(counts.nearest),
-              static_cast<unsigned long long>(counts.built_in),
-              static_cast<unsigned long long>(counts.vendor),
-              static_cast<unsigned long long>(counts.empty));
+  expect_all_right(wanted == nullptr ? 500 : std::atoi(wanted), 2026);
 }
 
 // Each listed product in both input types and all layouts.
@@ -259,6 +194,7 @@ class LargeRuntimeCuda : public RuntimeCuda {
         store(p.in(), base, static_cast<std::int64_t>(i),
               (static_cast<double>(rng.below(17)) - 8) / 8);
       }
+      decode(matrix, p.in());
       upload(matrix);
     };
     const tw_gemm_desc& d = p.desc;
@@ -290,7 +226,7 @@ TEST_F(LargeRuntimeCuda, N20GridsBeyond65535) {
 
 TEST_F(LargeRuntimeCuda, N21ElementsBeyond32Bits) {
   Rng rng(9);
-  expect_rows(product(TW_F16, 23491, 128256, 64), {{0, 0}, {11745, 0}, {16744, 0}, {23490, 0}},
+  expect_rows(product(TW_F16, 23491, 128256, 64), {{0, 0}, {0, 11745}, {0, 16744}, {0, 23490}},
               rng);
 }
 
@@ -374,6 +310,7 @@ TEST_F(RuntimeCuda, I02TheFirstCallIsCaptured) {
     ASSERT_EQ(driver().GraphInstantiateWithFlags(&exec, graph, 0), cuda::kSuccess);
     for (int replay = 0; replay < 3; ++replay) {
       store(p.in(), a_.host.data() + a_.at, replay, 3.0 + replay);
+      decode(a_, p.in());
       upload(a_);
       upload(c_);
       ASSERT_EQ(driver().GraphLaunch(exec, stream), cuda::kSuccess);

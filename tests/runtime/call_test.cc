@@ -167,6 +167,44 @@ TEST(Call, WhatNothingFollowsHasNoStride) {
   EXPECT_EQ(checked(&desc).value(), packed.value());
 }
 
+// Rows times the row stride, of a single row too; of rows that repeat one row.
+TEST(Call, PackedEntriesAreApartAsRowsAre) {
+  struct Apart {
+    std::int64_t m, lda, ldb, ldc;
+    std::int64_t stride_a, stride_b, stride_c;
+  };
+  for (const Apart& a : {Apart{6, 12, 9, 11, 72, 90, 66},
+                         {1, 12, 9, 11, 12, 90, 11},
+                         {6, 0, 0, 11, 10, 8, 66},
+                         {1, 0, 0, TW_PACKED, 10, 8, 8}}) {
+    tw_gemm_desc desc = described(a.m, 8, 10);
+    desc.batch = 3;
+    desc.lda = a.lda;
+    desc.ldb = a.ldb;
+    desc.ldc = a.ldc;
+    const auto call = checked(&desc);
+    ASSERT_TRUE(call) << call.error().message;
+    EXPECT_EQ(call->stride_a, a.stride_a) << a.m << " " << a.lda;
+    EXPECT_EQ(call->stride_b, a.stride_b) << a.m << " " << a.ldb;
+    EXPECT_EQ(call->stride_c, a.stride_c) << a.m << " " << a.ldc;
+  }
+}
+
+// Which kernels may load a row follows from how rows are aligned, and must not from their number.
+TEST(Call, ABatchInvariantRowKeepsItsStride) {
+  tw_gemm_desc desc = described(1, 7, 33);
+  desc.mode = TW_BATCH_INVARIANT;
+  desc.lda = 40;
+  desc.ldc = 8;
+  EXPECT_EQ(checked(&desc).value().lda, 40);
+  EXPECT_EQ(checked(&desc).value().ldc, 8);
+  desc.lda = kHuge;
+  EXPECT_EQ(checked(&desc).value().lda, 33);
+  desc.mode = TW_DETERMINISTIC;
+  desc.lda = 40;
+  EXPECT_EQ(checked(&desc).value().lda, 33);
+}
+
 struct Accepted {
   const char* what;
   void (*change)(tw_gemm_desc&);

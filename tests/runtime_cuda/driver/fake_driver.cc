@@ -326,6 +326,14 @@ Code cuMemsetD8Async(Pointer to, unsigned char value, std::size_t bytes, Stream)
   std::memset(reinterpret_cast<void*>(to), value, bytes);
   return kSuccess;
 }
+Code cuMemcpyHtoD_v2(Pointer to, const void* from, std::size_t bytes) {
+  std::memcpy(reinterpret_cast<void*>(to), from, bytes);
+  return kSuccess;
+}
+Code cuMemcpyDtoH_v2(void* to, Pointer from, std::size_t bytes) {
+  std::memcpy(to, reinterpret_cast<const void*>(from), bytes);
+  return kSuccess;
+}
 Code cuStreamSynchronize(Stream) {
   ++state().waits;
   return kSuccess;
@@ -394,12 +402,6 @@ Code cuMemFreeHost() {
   return kNotFound;
 }
 Code cuMemGetInfo_v2() {
-  return kNotFound;
-}
-Code cuMemcpyHtoD_v2() {
-  return kNotFound;
-}
-Code cuMemcpyDtoH_v2() {
   return kNotFound;
 }
 Code cuMemcpyHtoDAsync_v2() {
