@@ -72,7 +72,7 @@ double taste(const Program& p, const Problem& problem, const Kernel& k, double w
   // With a tile to each CTA nothing alternates: measured 15-35 % slower than modelled.
   if (k.alternates && waves <= 1) factor += 0.2;
   // Odd widths: few were timed, and less is known of them.
-  if (k.tile_n > 64 && std::fmod(k.tile_n, 64) != 0) factor += 0.04;
+  if (k.tile_n > 64 && std::fmod(k.tile_n, 64) != 0) factor += 0.02;
   // Three consumers were measured 10 % slower than the rest of the model says.
   if (p.find_word("consumers") == "3") factor += 0.1;
   // Stores from registers that L2 cannot hold back were measured to cost large problems 5-15 %.
@@ -166,7 +166,7 @@ Kernel sm90_kernel(const Program& p, const Problem& problem, const Chip& chip,
   k.tensor = wgmma / chip.mhz;
   const bool multicast = k.cluster_m * k.cluster_n > 1;
   const double latency = multicast ? c.cluster_latency : c.latency90;
-  k.latency = multicast ? latency : c.first90;
+  k.latency = multicast ? c.cluster_first : c.first90;
   const double held = p.number("in_flight") > 0 ? 2 : 1;
   k.fast = std::max(k.tensor, single ? c.single_step : c.step90);
   k.slow = std::max(k.fast, (latency + held * k.tensor) / k.stages);
@@ -317,7 +317,6 @@ CudaEstimate estimate_cuda(const Program& p, const Problem& problem, const Devic
 
   CudaEstimate e;
   const double first = k.prologue + k.latency;
-  const double step_bytes = (k.tile_m + k.tile_n) * k.tile_k * 2;
   if (k.persistent) {
     const double rounds = std::max(1.0, ceil_div(tiles, used * fit));
     const double multiply = steps * k.slow;
@@ -334,8 +333,9 @@ CudaEstimate estimate_cuda(const Program& p, const Problem& problem, const Devic
   }
   e.latency = std::max(e.latency, busiest * steps * k.tensor);
   e.tensor = ctas * steps * k.tensor / chip.multiprocessors * chip.mhz / (chip.peak_mhz * c.power);
-  e.port = busiest * steps * step_bytes / (k.port_rate * chip.mhz);
+  // A multicast box counts once for all who receive it.
   const double shared_bytes = (k.tile_m / k.cluster_n + k.tile_n / k.cluster_m) * k.tile_k * 2;
+  e.port = busiest * steps * shared_bytes / (k.port_rate * chip.mhz);
   e.chip = ctas * steps * shared_bytes / (c.chip_rate * chip.mhz * chip.multiprocessors);
   const double element = problem.out == ElementType::f32 ? 4 : 2;
   const double results = m * n * batch * element * (problem.beta == BetaClass::zero ? 1 : 2);

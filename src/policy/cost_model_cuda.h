@@ -25,12 +25,13 @@ struct CudaConstants {
   double kept = 0.5;        // of L2 that holds operands from wave to wave
   double blend = 4.5;       // exponent: limits that are close add up
   // sm90
-  double first90 = 0.856;         // until the first stage is there
-  double latency90 = 1.0;         // the same in a ring, from asking for a stage to its products
-  double cluster_latency = 2.94;  // the same with multicast
-  double step90 = 0.166;          // handing a stage over
-  double single_step = 0.269;     // the same where one warpgroup does all
-  double exchange_rate = 9200;    // bytes per microsecond that a warpgroup stores
+  double first90 = 0.856;      // until the first stage is there
+  double latency90 = 1.0;      // the same in a ring, from asking for a stage to its products
+  double cluster_first = 1.9;  // the same two with multicast
+  double cluster_latency = 1.15;
+  double step90 = 0.166;        // handing a stage over
+  double single_step = 0.269;   // the same where one warpgroup does all
+  double exchange_rate = 9200;  // bytes per microsecond that a warpgroup stores
   double direct_rate = 7700;
   double tma_rate = 33300;
   double tma_wait = 0.0963;   // until a store by the copy engine is done
@@ -61,10 +62,9 @@ struct CudaConstants {
   double cluster_reduce = 1.49;
   double cluster_rate = 32500;    // bytes per microsecond and warpgroup
   double cluster_exchange = 0.9;  // exchanging thin slices of the sums, beside direct stores
-  double workspace_reduce = 1.64;
+  double workspace_reduce = 1.9;
   double workspace_rate = 104000;
-  // Not fitted: no such program was timed yet. As workspace, and a look at a counter more.
-  double spread_reduce = 2.4;
+  double spread_reduce = 1.9;
   // What a kernel that knows its sizes gains, and up to what part of its time.
   double static90 = 0.32, static_tile = 0.25, static_direct = 0.1;
   double static_part = 0.2;

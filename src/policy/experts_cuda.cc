@@ -27,7 +27,7 @@ struct Expert {
 };
 
 // The order of tiles is order_of's and the sizes are lineup.h's, where not wished.
-constexpr std::array<Expert, 59> kExperts = {{
+constexpr std::array<Expert, 68> kExperts = {{
     {Regime::tiny, "sm90 schedule=cooperative consumers=1 tile_m=64 tile_n=16 tile_k=64 stages=2"},
     {Regime::tiny, "sm90 schedule=single tile_m=64 tile_n=16 tile_k=128 stages=2"},
     {Regime::tiny, "sm90 schedule=cooperative consumers=1 tile_m=64 tile_n=16 tile_k=128 stages=4"},
@@ -45,6 +45,9 @@ constexpr std::array<Expert, 59> kExperts = {{
     {Regime::few, "sm90 schedule=cooperative consumers=2 tile_m=128 tile_n=16 tile_k=128 stages=4"},
     {Regime::few, "sm90 schedule=cooperative consumers=1 tile_m=64 tile_n=16 tile_k=128 stages=4"},
     {Regime::few,
+     "sm90 schedule=cooperative consumers=1 tile_m=64 tile_n=64 tile_k=128 stages=6 cluster=2x1 "
+     "epilogue=tma"},
+    {Regime::few,
      "sm80 form=tile tile_m=32 tile_n=32 tile_k=64 warps_m=1 warps_n=1 warps_k=4 "
      "stages=4 epilogue=exchange"},
     {Regime::few, "sm80 form=direct tile_m=16 tile_n=16 warps_k=4 ahead=2"},
@@ -61,6 +64,9 @@ constexpr std::array<Expert, 59> kExperts = {{
     {Regime::split,
      "sm90 schedule=cooperative consumers=1 tile_m=64 tile_n=64 tile_k=128 stages=7 "
      "split_k=2 reduce=workspace"},
+    {Regime::split,
+     "sm90 schedule=cooperative consumers=1 tile_m=64 tile_n=64 tile_k=128 stages=6 cluster=2x1 "
+     "epilogue=tma"},
     {Regime::split,
      "sm90 schedule=cooperative consumers=1 tile_m=64 tile_n=64 tile_k=128 stages=6 "
      "epilogue=tma"},
@@ -94,6 +100,15 @@ constexpr std::array<Expert, 59> kExperts = {{
     {Regime::split,
      "sm80 form=tile tile_m=64 tile_n=64 tile_k=64 warps_m=2 warps_n=2 warps_k=1 "
      "stages=4 fragments=double split_k=4 reduce=workspace epilogue=exchange"},
+    {Regime::middle,
+     "sm90 schedule=cooperative consumers=1 tile_m=64 tile_n=64 tile_k=128 stages=6 cluster=2x1 "
+     "epilogue=tma"},
+    {Regime::middle,
+     "sm90 schedule=cooperative consumers=2 tile_m=128 tile_n=64 tile_k=64 stages=8 cluster=1x2 "
+     "epilogue=tma"},
+    {Regime::middle,
+     "sm90 schedule=cooperative consumers=2 tile_m=128 tile_n=128 tile_k=64 stages=6 cluster=2x1 "
+     "epilogue=tma"},
     {Regime::middle,
      "sm90 schedule=cooperative consumers=2 tile_m=128 tile_n=64 tile_k=64 stages=8 "
      "epilogue=tma"},
@@ -145,6 +160,9 @@ constexpr std::array<Expert, 59> kExperts = {{
      "sm90 schedule=cooperative consumers=2 tile_m=128 tile_n=256 tile_k=64 stages=4 "
      "grid=persistent epilogue=tma"},
     {Regime::thin,
+     "sm90 schedule=pingpong tile_m=128 tile_n=160 tile_k=64 stages=5 grid=persistent "
+     "cluster=2x1 epilogue=tma"},
+    {Regime::thin,
      "sm90 schedule=pingpong tile_m=128 tile_n=192 tile_k=64 stages=4 grid=persistent "
      "epilogue=tma"},
     {Regime::thin,
@@ -158,6 +176,12 @@ constexpr std::array<Expert, 59> kExperts = {{
      "stages=4 epilogue=shared"},
     {Regime::big,
      "sm90 schedule=cooperative consumers=2 tile_m=128 tile_n=256 tile_k=64 stages=4 "
+     "grid=persistent cluster=2x1 epilogue=tma"},
+    {Regime::big,
+     "sm90 schedule=cooperative consumers=2 tile_m=256 tile_n=128 tile_k=64 stages=4 "
+     "grid=persistent cluster=1x2 epilogue=tma"},
+    {Regime::big,
+     "sm90 schedule=cooperative consumers=2 tile_m=128 tile_n=256 tile_k=64 stages=4 "
      "grid=persistent epilogue=tma group=16"},
     {Regime::big,
      "sm90 schedule=cooperative consumers=2 tile_m=256 tile_n=128 tile_k=64 stages=3 "
@@ -165,6 +189,9 @@ constexpr std::array<Expert, 59> kExperts = {{
     {Regime::big,
      "sm90 schedule=pingpong tile_m=128 tile_n=128 tile_k=64 stages=6 grid=persistent "
      "epilogue=tma"},
+    {Regime::big,
+     "sm90 schedule=pingpong tile_m=128 tile_n=160 tile_k=64 stages=5 grid=persistent "
+     "cluster=2x1 epilogue=tma"},
     {Regime::big,
      "sm90 schedule=cooperative consumers=2 tile_m=128 tile_n=192 tile_k=64 stages=4 "
      "grid=persistent epilogue=tma group=16"},
@@ -186,7 +213,7 @@ constexpr std::array<Expert, 59> kExperts = {{
 }};
 
 // The palette. Rings are as long as fits and K fills, up to kLongestRing.
-constexpr std::array<std::string_view, 22> kTiles90 = {
+constexpr std::array<std::string_view, 24> kTiles90 = {
     "schedule=cooperative consumers=1 tile_m=64 tile_n=16 tile_k=64",
     "schedule=single tile_m=64 tile_n=16 tile_k=128",
     "schedule=single tile_m=64 tile_n=32 tile_k=128",
@@ -199,6 +226,7 @@ constexpr std::array<std::string_view, 22> kTiles90 = {
     "schedule=cooperative consumers=1 tile_m=64 tile_n=128 tile_k=128",
     "schedule=cooperative consumers=2 tile_m=128 tile_n=64 tile_k=64",
     "schedule=cooperative consumers=2 tile_m=128 tile_n=128 tile_k=64",
+    "schedule=cooperative consumers=2 tile_m=128 tile_n=160 tile_k=64",
     "schedule=cooperative consumers=2 tile_m=128 tile_n=192 tile_k=64",
     "schedule=cooperative consumers=2 tile_m=128 tile_n=256 tile_k=64",
     "schedule=cooperative consumers=2 tile_m=256 tile_n=128 tile_k=64",
@@ -207,6 +235,7 @@ constexpr std::array<std::string_view, 22> kTiles90 = {
     "schedule=pingpong tile_m=64 tile_n=128 tile_k=64",
     "schedule=pingpong tile_m=64 tile_n=256 tile_k=64",
     "schedule=pingpong tile_m=128 tile_n=128 tile_k=64",
+    "schedule=pingpong tile_m=128 tile_n=160 tile_k=64",
     "schedule=pingpong tile_m=128 tile_n=192 tile_k=64",
     "schedule=pingpong tile_m=192 tile_n=128 tile_k=64",
 };
@@ -361,6 +390,9 @@ std::vector<Program> cuda_palette(const Problem& problem, const Device& device) 
     palette.add(sm90, tile, "");
     // Two CTAs to a multiprocessor instead of a persistent one.
     if (tile.find("tile_m=128") != std::string_view::npos) palette.add(sm90, tile, "grid=tiles");
+    // The larger box is the one to share.
+    const bool tall = tile.find("tile_m=256") != std::string_view::npos;
+    palette.add(sm90, tile, tall ? "cluster=1x2" : "cluster=2x1");
   }
   for (const std::string_view tile : kTilesGather) {
     palette.add(sm90, tile, "epilogue=shared");

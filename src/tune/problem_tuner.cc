@@ -11,6 +11,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <future>
 #include <map>
 
 namespace tilewright {
@@ -44,10 +45,11 @@ struct ProblemTuner::State {
 
   Status begin() {
     if (Status status = recall(); !status) return status;
-    // Compiling begins while the libraries are being prepared.
+    // Proposing (a ranking of thousands, in a sweep) and compiling begin while the device is busy
+    // with other problems or libraries.
     queue_.emplace(bench_.compiler, bench_.gate, result_.problem, bench_.device,
                    compile_workers(bench_.device));
-    feed();
+    fed_ = std::async(std::launch::async, [this] { feed(); });
     return {};
   }
 
@@ -61,6 +63,7 @@ struct ProblemTuner::State {
     if (!workbench) return tl::unexpected(workbench.error());
     workbench_ = *std::move(workbench);
     for (const std::string& remark : workbench_->remarks()) log(remark);
+    fed_.get();
     if (Status status = screen(); !status) return tl::unexpected(status.error());
     if (bench_.options.finals) {
       if (Status status = finals(); !status) return tl::unexpected(status.error());
@@ -83,6 +86,7 @@ struct ProblemTuner::State {
     context.problem = result_.problem;
     context.device = bench_.device;
     context.seed = bench_.options.seed;
+    context.learner = bench_.options.learner;
     TrialQuery query;
     query.device = bench_.device.fingerprint();
     query.mode = name_of(bench_.options.mode);
@@ -286,6 +290,7 @@ struct ProblemTuner::State {
   int resumed_in_run_ = 0;
   double final_seconds_ = kFinalistSeconds;
   Clock::time_point begun_;
+  std::future<void> fed_;  // last: its destructor waits before what the task uses is gone
 };
 
 ProblemTuner::ProblemTuner(Bench& bench, const Problem& problem)
