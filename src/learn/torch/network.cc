@@ -1,0 +1,170 @@
+// SPDX-License-Identifier: Apache-2.0
+// See network.h. Pre-LN blocks: x + attention(norm(x)), x + mlp(norm(x)).
+#include "learn/torch/network.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+namespace tilewright {
+namespace {
+
+constexpr double kNormEpsilon = 1e-5;  // GPT-2's
+constexpr double kNever = -1e9;        // added to a score that must not count
+
+// x [..., in] * weight [in, out] + bias.
+at::Tensor affine(const at::Tensor& x, const at::Tensor& weight, const at::Tensor& bias) {
+  std::vector<std::int64_t> sizes = x.sizes().vec();
+  const at::Tensor flat = x.reshape({-1, sizes.back()});
+  sizes.back() = weight.size(1);
+  return at::addmm(bias, flat, weight).view(sizes);
+}
+
+at::Tensor norm(const at::Tensor& x, const at::Tensor& weight, const at::Tensor& bias) {
+  return at::layer_norm(x, {x.size(-1)}, weight, bias, kNormEpsilon);
+}
+
+}  // namespace
+
+template <class Visit>
+void Network::visit_block(Block& block, const std::string& prefix, const Visit& visit) {
+  visit(prefix + "ln_1.weight", block.norm1_weight);
+  visit(prefix + "ln_1.bias", block.norm1_bias);
+  visit(prefix + "attn.c_attn.weight", block.attention_weight);
+  visit(prefix + "attn.c_attn.bias", block.attention_bias);
+  visit(prefix + "attn.c_proj.weight", block.project_weight);
+  visit(prefix + "attn.c_proj.bias", block.project_bias);
+  visit(prefix + "ln_2.weight", block.norm2_weight);
+  visit(prefix + "ln_2.bias", block.norm2_bias);
+  visit(prefix + "mlp.c_fc.weight", block.widen_weight);
+  visit(prefix + "mlp.c_fc.bias", block.widen_bias);
+  visit(prefix + "mlp.c_proj.weight", block.narrow_weight);
+  visit(prefix + "mlp.c_proj.bias", block.narrow_bias);
+}
+
+Network::Network(const ModelShape& shape, std::int64_t words, at::Device device)
+    : shape_(shape), words_(words), device_(device) {
+  const std::int64_t d = shape.width;
+  const auto matrix = [&](std::int64_t in, std::int64_t out) {
+    return at::zeros({in, out}, options());
+  };
+  const auto vector = [&](std::int64_t size) { return at::zeros({size}, options()); };
+  word_embedding_ = matrix(words, d);
+  place_embedding_ = matrix(shape.context, d);
+  last_weight_ = at::ones({d}, options());
+  last_bias_ = vector(d);
+  for (int i = 0; i < shape.layers; ++i) {
+    blocks_.push_back({.norm1_weight = at::ones({d}, options()),
+                       .norm1_bias = vector(d),
+                       .attention_weight = matrix(d, 3 * d),
+                       .attention_bias = vector(3 * d),
+                       .project_weight = matrix(d, d),
+                       .project_bias = vector(d),
+                       .norm2_weight = at::ones({d}, options()),
+                       .norm2_bias = vector(d),
+                       .widen_weight = matrix(d, 4 * d),
+                       .widen_bias = vector(4 * d),
+                       .narrow_weight = matrix(4 * d, d),
+                       .narrow_bias = vector(d)});
+  }
+}
+
+at::TensorOptions Network::options() const {
+  return at::TensorOptions().device(device_).dtype(shape_.f64 ? at::kDouble : at::kFloat);
+}
+
+std::vector<std::pair<std::string, at::Tensor>> Network::parameters() const {
+  std::vector<std::pair<std::string, at::Tensor>> all = {
+      {"transformer.wte.weight", word_embedding_},
+      {"transformer.wpe.weight", place_embedding_},
+      {"transformer.ln_f.weight", last_weight_},
+      {"transformer.ln_f.bias", last_bias_}};
+  for (std::size_t i = 0; i < blocks_.size(); ++i) {
+    Block block = blocks_[i];  // handles of the same tensors
+    visit_block(
+        block, fmt::format("transformer.h.{}.", i),
+        [&](std::string name, at::Tensor& tensor) { all.emplace_back(std::move(name), tensor); });
+  }
+  std::ranges::sort(all, {}, [](const auto& entry) { return entry.first; });
+  return all;
+}
+
+void Network::require_gradients(bool on) {
+  for (auto& [name, tensor] : parameters()) {
+    at::Tensor handle = tensor;
+    handle.set_requires_grad(on);
+  }
+}
+
+Network Network::copy() const {
+  Network other(shape_, words_, device_);
+  other.assign(*this);
+  return other;
+}
+
+void Network::assign(const Network& other) {
+  const at::NoGradGuard no_grad;
+  auto mine = parameters();
+  const auto theirs = other.parameters();
+  for (std::size_t i = 0; i < mine.size(); ++i) mine[i].second.copy_(theirs[i].second);
+}
+
+at::Tensor Network::attend(const Block& block, const at::Tensor& x, const at::Tensor& bias,
+                           std::pair<at::Tensor, at::Tensor>* cache) const {
+  const std::int64_t rows = x.size(0), places = x.size(1), d = x.size(2);
+  const std::int64_t heads = shape_.heads, each = d / heads;
+  const at::Tensor all = affine(x, block.attention_weight, block.attention_bias)
+                             .view({rows, places, 3, heads, each})
+                             .permute({2, 0, 3, 1, 4});  // [3, rows, heads, places, each]
+  const at::Tensor query = all[0];
+  at::Tensor key = all[1], value = all[2];
+  if (cache != nullptr) {
+    if (cache->first.defined()) {
+      key = at::cat({cache->first, key}, 2);
+      value = at::cat({cache->second, value}, 2);
+    }
+    *cache = {key, value};
+  }
+  const double scale = 1 / std::sqrt(static_cast<double>(each));
+  const at::Tensor scores = at::matmul(query * scale, key.transpose(2, 3)) + bias;
+  const at::Tensor mixed =
+      at::matmul(at::softmax(scores, -1), value).permute({0, 2, 1, 3}).reshape({rows, places, d});
+  return affine(mixed, block.project_weight, block.project_bias);
+}
+
+at::Tensor Network::run(at::Tensor x, const at::Tensor& bias, AttentionCache* cache) const {
+  if (cache != nullptr) cache->layers.resize(blocks_.size());
+  for (std::size_t i = 0; i < blocks_.size(); ++i) {
+    const Block& block = blocks_[i];
+    x = x + attend(block, norm(x, block.norm1_weight, block.norm1_bias), bias,
+                   cache != nullptr ? &cache->layers[i] : nullptr);
+    const at::Tensor wide = at::gelu(
+        affine(norm(x, block.norm2_weight, block.norm2_bias), block.widen_weight, block.widen_bias),
+        "tanh");
+    x = x + affine(wide, block.narrow_weight, block.narrow_bias);
+  }
+  return norm(x, last_weight_, last_bias_);
+}
+
+at::Tensor Network::states(const at::Tensor& tokens, AttentionCache* cache) const {
+  const std::int64_t places = tokens.size(1);
+  const at::Tensor x =
+      at::embedding(word_embedding_, tokens) + place_embedding_.slice(0, 0, places).unsqueeze(0);
+  const at::Tensor bias = at::full({places, places}, kNever, options()).triu(1);
+  return run(x, bias, cache);
+}
+
+at::Tensor Network::next_state(const at::Tensor& tokens, const at::Tensor& positions,
+                               const at::Tensor& hidden, AttentionCache& cache) const {
+  const at::Tensor x =
+      (at::embedding(word_embedding_, tokens) + at::embedding(place_embedding_, positions))
+          .unsqueeze(1);
+  return run(x, hidden, &cache).squeeze(1);
+}
+
+at::Tensor Network::logits(const at::Tensor& states) const {
+  return at::matmul(states, word_embedding_.t());
+}
+
+}  // namespace tilewright

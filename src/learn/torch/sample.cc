@@ -1,0 +1,187 @@
+// SPDX-License-Identifier: Apache-2.0
+// Writing texts (model.h): a prompt is read once and shared by its texts, then all texts of a batch
+// grow by a token at a time from cached keys and values. Tokens are drawn on the host, in double,
+// each text from a stream of its own.
+#include "learn/torch/places.h"
+#include "learn/torch/tensors.h"
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+
+namespace tilewright {
+namespace {
+
+constexpr double kNever = -1e9;
+
+// A text that is being written.
+struct Draft {
+  std::size_t request;
+  const TokenMask* mask;
+  MaskState state;
+  Rng rng;
+  Continuation text;
+  std::vector<double> log_probabilities{}, entropies{};
+};
+
+// Chooses the next token of a draft from the logits of all words.
+int write_token(Draft& draft, std::span<const double> logits, double temperature) {
+  const std::span<const int> legal = draft.mask->legal(draft.state);
+  std::size_t chosen = 0;
+  double log_probability = 0, entropy = 0;
+  if (legal.size() > 1) {
+    const std::vector<double> log_p = masked_log_softmax(logits, legal, temperature);
+    entropy = entropy_of(log_p);
+    // The last one takes what rounding leaves.
+    double left = draft.rng.uniform();
+    while (chosen + 1 < legal.size() && (left -= std::exp(log_p[chosen])) >= 0) ++chosen;
+    log_probability = log_p[chosen];
+  }
+  Continuation& text = draft.text;
+  text.offered.insert(text.offered.end(), legal.begin(), legal.end());
+  text.starts.push_back(text.offered.size());
+  text.tokens.push_back(legal[chosen]);
+  draft.log_probabilities.push_back(log_probability);
+  draft.entropies.push_back(entropy);
+  const bool advanced = draft.mask->advance(draft.state, text.tokens.back());
+  return advanced ? text.tokens.back() : marks().pad;
+}
+
+// The drafts of some requests, prompts padded to one length: reads, then writes until all are done.
+class Scribe {
+ public:
+  Scribe(const Network& network, std::span<const TextRequest> requests, double temperature)
+      : network_(network), requests_(requests), temperature_(temperature) {}
+
+  Status write(std::span<Draft> drafts) {
+    at::Tensor logits = read_prompts(drafts);
+    for (std::int64_t written = 0;; ++written) {
+      const std::vector<double> values = doubles_of(logits);
+      std::vector<std::int64_t> tokens(drafts.size(), marks().pad), places(drafts.size());
+      bool more = false;
+      std::size_t longest = 0;
+      for (std::size_t r = 0; r < drafts.size(); ++r) {
+        places[r] = std::min<std::int64_t>(lengths_[r] + written, network_.shape().context - 1);
+        if (drafts[r].state.done()) continue;
+        const auto count = static_cast<std::size_t>(network_.words());
+        tokens[r] =
+            write_token(drafts[r], std::span(values).subspan(r * count, count), temperature_);
+        if (drafts[r].state.done()) continue;
+        more = true;
+        longest = std::max(longest, static_cast<std::size_t>(lengths_[r] + written + 1));
+      }
+      if (!more) return {};
+      if (const Status fits = check_length(longest + 1, network_.shape()); !fits) return fits;
+      logits = advance(tokens, places);
+    }
+  }
+
+ private:
+  // Logits after each draft's opening: [drafts, words].
+  at::Tensor read_prompts(std::span<const Draft> drafts) {
+    std::vector<std::size_t> read;       // requests, each once
+    std::vector<std::int64_t> source;    // of a draft: index into `read`
+    for (const Draft& draft : drafts) {  // drafts of a request are neighbours
+      if (read.empty() || read.back() != draft.request) read.push_back(draft.request);
+      source.push_back(static_cast<std::int64_t>(read.size()) - 1);
+    }
+    std::size_t longest = 0;
+    for (const std::size_t i : read) longest = std::max(longest, requests_[i].prompt.size() + 1);
+    std::vector<std::int64_t> tokens(read.size() * longest, marks().pad), last;
+    std::vector<double> hidden(read.size() * longest, 0);
+    for (std::size_t r = 0; r < read.size(); ++r) {
+      const TextRequest& request = requests_[read[r]];
+      const std::size_t length = request.prompt.size() + 1;
+      std::ranges::copy(request.prompt, tokens.begin() + static_cast<std::ptrdiff_t>(r * longest));
+      tokens[r * longest + length - 1] = opening(request.analysis);
+      for (std::size_t j = length; j < longest; ++j) hidden[r * longest + j] = kNever;
+      last.push_back(static_cast<std::int64_t>(r * longest + length - 1));
+    }
+    const auto rows = static_cast<std::int64_t>(read.size());
+    const auto places = static_cast<std::int64_t>(longest);
+    const at::Tensor states =
+        network_.states(indices_of(tokens, {rows, places}, network_), &cache_);
+    const at::Tensor copies =
+        indices_of(source, {static_cast<std::int64_t>(source.size())}, network_);
+    for (auto& [key, value] : cache_.layers) {
+      key = key.index_select(0, copies);
+      value = value.index_select(0, copies);
+    }
+    hidden_ = tensor_of(hidden, {rows, 1, 1, places}, network_).index_select(0, copies);
+    for (const std::int64_t from : source) {
+      lengths_.push_back(last[static_cast<std::size_t>(from)] - from * places + 1);
+    }
+    const at::Tensor after =
+        states.reshape({-1, states.size(2)}).index_select(0, indices_of(last, {rows}, network_));
+    return network_.logits(after).index_select(0, copies);
+  }
+
+  at::Tensor advance(const std::vector<std::int64_t>& tokens,
+                     const std::vector<std::int64_t>& places) {
+    const auto rows = static_cast<std::int64_t>(tokens.size());
+    hidden_ = at::cat({hidden_, at::zeros({rows, 1, 1, 1}, network_.options())}, 3);
+    return network_.logits(network_.next_state(indices_of(tokens, {rows}, network_),
+                                               indices_of(places, {rows}, network_), hidden_,
+                                               cache_));
+  }
+
+  const Network& network_;
+  std::span<const TextRequest> requests_;
+  double temperature_;
+  AttentionCache cache_;
+  at::Tensor hidden_;                  // what attention adds: never the padding of a prompt
+  std::vector<std::int64_t> lengths_;  // of a draft's prompt and opening
+};
+
+}  // namespace
+
+double SampledText::log_probability() const {
+  return std::accumulate(log_probabilities.begin(), log_probabilities.end(), 0.0);
+}
+
+Result<std::vector<SampledText>> LanguageModel::sample(std::span<const TextRequest> requests,
+                                                       const SampleOptions& options) const {
+  if (!(options.temperature > 0)) {
+    return fail(ErrorCode::usage, "temperature: it must be above 0");
+  }
+  std::vector<Draft> drafts;
+  std::uint64_t stream = options.stream;
+  for (std::size_t i = 0; i < requests.size(); ++i) {
+    const TextRequest& request = requests[i];
+    if (const Status fits = check_length(request.prompt.size() + 2, shape()); !fits) {
+      return tl::unexpected(fits.error());
+    }
+    for (std::size_t j = 0; j < request.count; ++j, ++stream) {
+      if (!request.mask->any()) continue;
+      drafts.push_back(
+          {.request = i,
+           .mask = request.mask,
+           .state = request.mask->begin(request.analysis),
+           .rng = Rng(options.seed, stream),
+           .text = {.analysis = request.analysis, .tokens = {}, .offered = {}, .starts = {0}}});
+    }
+  }
+  const at::NoGradGuard no_grad;
+  std::vector<SampledText> texts;
+  const std::size_t batch = std::max<std::size_t>(options.batch, 1);
+  for (std::size_t first = 0; first < drafts.size(); first += batch) {
+    const std::span<Draft> some =
+        std::span(drafts).subspan(first, std::min(batch, drafts.size() - first));
+    if (const Status wrote = Scribe(impl_->network, requests, options.temperature).write(some);
+        !wrote) {
+      return tl::unexpected(wrote.error());
+    }
+    for (Draft& draft : some) {
+      auto program = program_of(draft.text);
+      if (!program) return tl::unexpected(program.error());
+      texts.push_back({.request = draft.request,
+                       .continuation = std::move(draft.text),
+                       .log_probabilities = std::move(draft.log_probabilities),
+                       .entropies = std::move(draft.entropies),
+                       .program = *std::move(program)});
+    }
+  }
+  return texts;
+}
+
+}  // namespace tilewright
