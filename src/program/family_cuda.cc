@@ -177,4 +177,14 @@ CudaAlignment alignment_of(const Problem& p) {
           cuda_family::alignment_of(p.c_stride(), p.m, p.batch)};
 }
 
+std::int64_t packed_bytes(const Problem& p) {
+  const CudaAlignment aligned = alignment_of(p);
+  const auto copy = [&p](std::int64_t rows, std::int64_t columns) {
+    const std::int64_t bytes = 16 * cuda_family::tiles_of(columns, 8) * rows * p.batch;
+    return 256 * cuda_family::tiles_of(bytes, 256);
+  };
+  return (aligned.a < 8 ? copy(p.a_rows(), p.a_cols()) : 0) +
+         (aligned.b < 8 ? copy(p.b_rows(), p.b_cols()) : 0);
+}
+
 }  // namespace tilewright

@@ -46,5 +46,7 @@ struct CudaAlignment {
   int a = 8, b = 8, c = 8;
 };
 [[nodiscard]] CudaAlignment alignment_of(const Problem& problem);
+// Bytes of copies of A and B with rows of whole 16 bytes, of each that no tensor map describes.
+[[nodiscard]] std::int64_t packed_bytes(const Problem& problem);
 
 }  // namespace tilewright

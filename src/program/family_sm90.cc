@@ -22,8 +22,8 @@ std::vector<Decision> decisions() {
        {},
        "single: one warpgroup does all; cooperative: a producer, and warpgroups that share a tile; "
        "pingpong: a producer, and two warpgroups that take tiles by turns; gather: cooperative, "
-       "and "
-       "the producer's threads copy operands that no tensor map can describe"},
+       "and the producer's threads load operands that no tensor map can describe, which for the "
+       "others are copied to aligned rows before"},
       {"consumers",
        {"1", "2", "3"},
        {{"schedule", {"cooperative", "gather"}}},
@@ -107,11 +107,7 @@ std::vector<Rule> rules() {
       if (!described) return std::nullopt;
       return "schedule=gather: tensor maps describe both operands, and the copy engine is faster";
     }
-    if (described) return std::nullopt;
-    return fmt::format(
-        "a tensor map wants rows that are multiples of 16 bytes apart: lda={} ldb={}, or "
-        "schedule=gather",
-        p.a_stride(), p.b_stride());
+    return std::nullopt;
   });
   add("tile-rows", {"schedule", "consumers", "tile_m"},
       [](const Choices& c, const Problem& p, const Device&) -> Reason {

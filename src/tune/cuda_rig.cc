@@ -8,6 +8,7 @@
 #include "device/cuda/telemetry.h"
 #include "execute/cuda/cuda_worker.h"
 #include "launch/cuda/call.h"
+#include "program/family_cuda.h"
 #include "tune/torch_column.h"
 #include "verify/cuda/cuda_verifier.h"
 
@@ -48,7 +49,8 @@ class CudaStand final : public Stand {
       zeroed = *front;
     }
     if (!arena_ || arena_->layout().workspace_bytes < bytes) {
-      if (Status made = make_arena(std::max(bytes, kUsualWorkspace)); !made) return made;
+      const std::int64_t usual = kUsualWorkspace + packed_bytes(problem_);
+      if (Status made = make_arena(std::max(bytes, usual)); !made) return made;
     }
     arena_->use_workspace(bytes, zeroed);
     return {};

@@ -76,6 +76,11 @@ constexpr Subject kStaged = {
     "cluster=1x1 grid=tiles in_flight=1 epilogue=shared raster=m group=1 sizes=runtime",
     "72x133x136 f16 acc=f32 tn ldb=136"};
 
+constexpr Subject kPacked = {
+    "sm90 schedule=cooperative consumers=1 tile_m=64 tile_n=64 tile_k=64 stages=2 split_k=1 "
+    "cluster=1x1 grid=tiles in_flight=1 epilogue=direct raster=m group=1 sizes=runtime",
+    "71x75x265 f16 acc=f32 nn batch=2"};
+
 struct Fault {
   const char* name;
   Subject subject;
@@ -157,6 +162,17 @@ constexpr Fault kFaults[] = {
      "reinterpret_cast<const u16*>(window + 2) <= tile.end", "true"},
     {"RowsCopiedBeforeTheyAreThere", kStaged, "sm90_epilogue.cuh",
      "          named_barrier(barrier, 128);\n          const int at_row", "const int at_row"},
+    {"PackedFromTheWrongByte", kPacked, "copy_tile.cuh", "0x5432", "0x3210"},
+    {"PackedBeyondTheMatrix", kPacked, "repack.cuh", "left < 8 ? static_cast<int>(left) : 8", "8"},
+    {"PackedBeyondTheMatrixByVectors", kPacked, "copy_tile.cuh",
+     "reinterpret_cast<const u16*>(window + 2) <= tile.end", "true"},
+    {"PackedRowsNotCounted", kPacked, "repack.cuh", "row += at / of_row;", ""},
+    {"PackedOverTheFirstEntry", kPacked, "repack.cuh", "+ entry * chunks;", ";"},
+    {"PackedBeyondTheCopy", kPacked, "repack.cuh", "if (first + i * kThreads >= chunks) break;",
+     ""},
+    {"SecondOperandAtTheFirstsBlocks", kPacked, "repack.cuh", "block - blocks);", "block);"},
+    {"FirstEntryOfTheCopyForAll", kPacked, "sm90_gemm.cuh",
+     "C.packed_b ? w.entry * static_cast<int>(arg.sizes.sb)", "C.packed_b ? 0"},
     {"AnotherWarpsCounter", kSpread, "split_k.cuh", "counters + thread / 32", "counters"},
 };
 
@@ -181,7 +197,7 @@ EmulatedCall call_of(const Subject& subject, int seed) {
 TEST(Emulated, SubjectsAreRightAsTheyAre) {
   for (const Subject& subject :
        {kTiled, kSplit, kAlongK, kTwoChunks, kAcross, kMulticast, kDonating, kCluster, kSpread,
-        kGatherAsync, kGatherLoose, kStaged}) {
+        kGatherAsync, kGatherLoose, kStaged, kPacked}) {
     const ScratchFolder folder;
     const auto kernel = made(subject, folder, {});
     ASSERT_TRUE(kernel) << kernel.error().message;

@@ -27,25 +27,33 @@ constexpr int kWrong = 87;           // exit code of a run with wrong results
 constexpr unsigned kRunLimit = 120;  // seconds
 
 constexpr std::string_view kEnd = R"(
-using EmulatedEntry = decltype(emulated_kernel(tw_kernel));
-extern "C" void emulated_call(void** arguments) { EmulatedEntry::call(tw_kernel, arguments); }
-extern "C" int emulated_size(int argument) { return EmulatedEntry::size(argument); }
 extern "C" int emulated_threads() { return Kernel::kThreads; }
+)";
+// How one kernel is called, and the sizes of its parameters.
+constexpr std::string_view kEntry = R"(
+extern "C" void {symbol}_call(void** arguments) {{
+  decltype(emulated_kernel({symbol}))::call({symbol}, arguments);
+}}
+extern "C" int {symbol}_size(int argument) {{
+  return decltype(emulated_kernel({symbol}))::size(argument);
+}}
 )";
 
 // Host memory between guards, all of it NaN.
 class Guarded {
  public:
-  explicit Guarded(std::int64_t bytes)
-      : bytes_(static_cast<std::size_t>(bytes)), lines_((bytes_ + 255) / 256 + 2 * kGuard / 256) {
+  explicit Guarded(std::int64_t bytes, std::int64_t shift = 0)
+      : bytes_(static_cast<std::size_t>(bytes)),
+        begin_(kGuard + static_cast<std::size_t>(shift)),
+        lines_((bytes_ + 255) / 256 + 1 + 2 * kGuard / 256) {
     std::memset(lines_.data(), emu::kPoison, lines_.size() * 256);
   }
-  [[nodiscard]] std::byte* data() { return lines_.front().bytes + kGuard; }
+  [[nodiscard]] std::byte* data() { return lines_.front().bytes + begin_; }
   [[nodiscard]] std::int64_t bytes() const { return static_cast<std::int64_t>(bytes_); }
   [[nodiscard]] bool guards_hold() const {
     const std::byte* all = lines_.front().bytes;
     for (std::size_t i = 0; i < lines_.size() * 256; ++i) {
-      if ((i < kGuard || i >= kGuard + bytes_) && all[i] != std::byte{emu::kPoison}) return false;
+      if ((i < begin_ || i >= begin_ + bytes_) && all[i] != std::byte{emu::kPoison}) return false;
     }
     return true;
   }
@@ -54,7 +62,7 @@ class Guarded {
   struct alignas(256) Line {
     std::byte bytes[256];
   };
-  std::size_t bytes_;
+  std::size_t bytes_, begin_;
   std::vector<Line> lines_;
 };
 
@@ -85,8 +93,9 @@ Operands operands_of(const EmulatedCall& call) {
   const auto bytes = [&](ElementType type, std::int64_t rows, std::int64_t stride) {
     return static_cast<std::int64_t>(size_of(type)) * rows * stride * p.batch;
   };
-  Operands out{Guarded(bytes(p.in, p.a_rows(), p.a_stride())),
-               Guarded(bytes(p.in, p.b_rows(), p.b_stride())),
+  const std::int64_t shift = call.shift * static_cast<std::int64_t>(size_of(p.in));
+  Operands out{Guarded(bytes(p.in, p.a_rows(), p.a_stride()), shift),
+               Guarded(bytes(p.in, p.b_rows(), p.b_stride()), shift),
                Guarded(bytes(p.out, p.m, p.c_stride())),
                {}};
   Rng rng(call.seed, 7);
@@ -104,6 +113,7 @@ Operands operands_of(const EmulatedCall& call) {
     };
     p.a_transposed ? fill(out.a, k, m, p.a_stride(), p.a_rows())
                    : fill(out.a, m, k, p.a_stride(), p.a_rows());
+    if (call.same_b && entry > 0) continue;
     p.b_transposed ? fill(out.b, n, k, p.b_stride(), p.b_rows())
                    : fill(out.b, k, n, p.b_stride(), p.b_rows());
   }
@@ -117,7 +127,7 @@ Operands operands_of(const EmulatedCall& call) {
   std::vector<float> b(static_cast<std::size_t>(k * n));
   for (std::int64_t entry = 0; entry < p.batch; ++entry) {
     const std::int64_t a0 = entry * p.a_rows() * p.a_stride();
-    const std::int64_t b0 = entry * p.b_rows() * p.b_stride();
+    const std::int64_t b0 = call.same_b ? 0 : entry * p.b_rows() * p.b_stride();
     const std::int64_t c0 = entry * p.m * p.c_stride();
     for (std::int64_t i = 0; i < k; ++i) {
       for (std::int64_t j = 0; j < n; ++j) {
@@ -168,11 +178,12 @@ struct Arguments {
   std::vector<Value> values;
   std::vector<void*> pointers;
 
-  explicit Arguments(const CudaCall& call) : values(call.arguments.size()) {
+  Arguments(const std::vector<CudaArgument>& arguments, const std::vector<MapDescription>& maps)
+      : values(arguments.size()) {
     for (std::size_t i = 0; i < values.size(); ++i) {
-      const CudaArgument& argument = call.arguments[i];
+      const CudaArgument& argument = arguments[i];
       if (argument.map >= 0) {
-        const emu::Map map = map_of(call.maps[static_cast<std::size_t>(argument.map)]);
+        const emu::Map map = map_of(maps[static_cast<std::size_t>(argument.map)]);
         std::memcpy(values[i].bytes, &map, sizeof(map));
       } else {
         std::memcpy(values[i].bytes, &argument.value, argument.bytes);
@@ -204,13 +215,32 @@ std::string compare(const Problem& p, const std::vector<std::byte>& wanted, cons
   return fmt::format("{} of {} results are wrong; first {}", wrong, total, first);
 }
 
+// A kernel of the object whose parameters are what it will be given.
+struct Entry {
+  void (*call)(void**) = nullptr;
+  std::string wrong;
+};
+Entry entry_of(void* library, const std::string& symbol,
+               const std::vector<CudaArgument>& arguments) {
+  const auto size = reinterpret_cast<int (*)(int)>(::dlsym(library, (symbol + "_size").c_str()));
+  Entry entry;
+  entry.call = reinterpret_cast<void (*)(void**)>(::dlsym(library, (symbol + "_call").c_str()));
+  if (size == nullptr || entry.call == nullptr) return {nullptr, "no kernel " + symbol};
+  for (std::size_t i = 0; i <= arguments.size(); ++i) {
+    const int bytes = i < arguments.size() ? static_cast<int>(arguments[i].bytes) : 0;
+    if (size(static_cast<int>(i)) == bytes) continue;
+    entry.wrong = fmt::format("argument {} of {} has {} bytes, the kernel's has {}", i, symbol,
+                              bytes, size(static_cast<int>(i)));
+    break;
+  }
+  return entry;
+}
+
 // Everything of a run, in its own process; what is wrong goes to stderr.
 std::string run_here(const std::filesystem::path& object, const Launch& launch,
                      const EmulatedCall& call) {
   void* library = ::dlopen(object.c_str(), RTLD_NOW | RTLD_LOCAL);
   if (library == nullptr) return fmt::format("not loaded: {}", ::dlerror());
-  const auto entry = reinterpret_cast<void (*)(void**)>(::dlsym(library, "emulated_call"));
-  const auto size = reinterpret_cast<int (*)(int)>(::dlsym(library, "emulated_size"));
   const auto threads = reinterpret_cast<int (*)()>(::dlsym(library, "emulated_threads"));
 
   Operands operands = operands_of(call);
@@ -223,6 +253,12 @@ std::string run_here(const std::filesystem::path& object, const Launch& launch,
   const int width = launch.cuda.cluster[0] * launch.cuda.cluster[1] * launch.cuda.cluster[2];
   const std::int64_t slots = std::max(call.sms / width, 1) * width;
   const auto resolved = [&] {
+    if (call.same_b) {
+      CudaStrides strides = strides_of(call.problem);
+      strides.sb = 0;
+      return resolve(launch, call.problem, strides, pointers, call.alpha, call.beta, call.sms,
+                     slots);
+    }
     return resolve(launch, call.problem, call.sizes, pointers, call.alpha, call.beta, call.sms,
                    slots);
   };
@@ -234,17 +270,12 @@ std::string run_here(const std::filesystem::path& object, const Launch& launch,
   asked = resolved();
   if (!asked) return asked.error().message;
   if (asked->empty) return "";
-  for (std::size_t i = 0; i <= asked->arguments.size(); ++i) {
-    const int bytes = i < asked->arguments.size() ? static_cast<int>(asked->arguments[i].bytes) : 0;
-    if (size(static_cast<int>(i)) != bytes) {
-      return fmt::format("argument {} has {} bytes, the kernel's has {}", i, bytes,
-                         size(static_cast<int>(i)));
-    }
-  }
+  const Entry entry = entry_of(library, launch.symbol, asked->arguments);
+  if (!entry.wrong.empty()) return entry.wrong;
   if (threads() != static_cast<int>(asked->threads)) {
     return fmt::format("{} threads are launched, the kernel has {}", asked->threads, threads());
   }
-  Arguments arguments(*asked);
+  Arguments arguments(asked->arguments, asked->maps);
   const Guarded a = operands.a, b = operands.b;
   emu::Grid grid;
   grid.ctas = {asked->grid[0], asked->grid[1], asked->grid[2]};
@@ -256,9 +287,24 @@ std::string run_here(const std::filesystem::path& object, const Launch& launch,
                   {"C", operands.c.data(), operands.c.bytes(), true},
                   {"the workspace", workspace.data(), workspace.bytes(), true},
                   {"the bias", operands.bias.data(), operands.bias.bytes(), false}};
-  grid.entry = entry;
-  grid.arguments = arguments.pointers.data();
   grid.seed = call.seed;
+  for (std::size_t i = 0; i < asked->before.size(); ++i) {
+    const CudaStep& step = asked->before[i];
+    const Entry kernel = entry_of(library, launch.cuda.before[i].symbol, step.arguments);
+    if (!kernel.wrong.empty()) return kernel.wrong;
+    Arguments given(step.arguments, {});
+    emu::Grid first = grid;
+    first.ctas = {step.grid[0], step.grid[1], step.grid[2]};
+    first.cluster = {1, 1, 1};
+    first.threads = static_cast<int>(step.threads);
+    first.shared_bytes = 0;
+    first.regions[2].writable = false;  // what comes before the product does not write C
+    first.entry = kernel.call;
+    first.arguments = given.pointers.data();
+    emu::run(first);
+  }
+  grid.entry = entry.call;
+  grid.arguments = arguments.pointers.data();
   emu::run(grid);
 
   for (const auto& [name, before, after] :
@@ -320,8 +366,13 @@ Result<Emulated> Emulated::compile(const Source& source, const std::filesystem::
     if (auto written = write_file_atomically(path, content); !written)
       return tl::unexpected(written.error());
   }
-  if (auto written = write_file_atomically(folder / "kernel.cc", *text + std::string(kEnd));
-      !written) {
+  text->append(kEnd);
+  std::vector<std::string> symbols = {source.launch.symbol};
+  for (const LaunchStep& step : source.launch.cuda.before) symbols.push_back(step.symbol);
+  for (const std::string& symbol : symbols) {
+    text->append(fmt::format(kEntry, fmt::arg("symbol", symbol)));
+  }
+  if (auto written = write_file_atomically(folder / "kernel.cc", *text); !written) {
     return tl::unexpected(written.error());
   }
   Emulated out;

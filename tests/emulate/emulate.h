@@ -29,8 +29,10 @@ struct EmulatedCall {
   Problem problem;
   GemmShape sizes;  // the problem's or smaller
   float alpha = 1, beta = 0;
-  bool bias = false;   // of served kernels, which then may be compared to a few roundings only
-  int activation = 0;  // activation.cuh
+  bool bias = false;       // of served kernels, which then may be compared to a few roundings only
+  int activation = 0;      // activation.cuh
+  bool same_b = false;     // entries of the batch share B: its batch stride is 0
+  std::int64_t shift = 0;  // elements by which A and B begin behind a multiple of 256 bytes
   int sms = 4;
   std::uint64_t seed = 0;
 };

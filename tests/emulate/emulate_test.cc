@@ -82,6 +82,64 @@ void expect_right(const Candidate& candidate, std::uint64_t first_seed, int seed
   }
 }
 
+// Operands that are copied before: sizes, addresses and batches that copies must get right.
+TEST(Emulated, CopiedOperandsAreRight) {
+  const auto program = [](const char* rest) {
+    return parse_program(std::string("sm90 schedule=") + rest).value();
+  };
+  const Program plain = program(
+      "cooperative consumers=1 tile_m=64 tile_n=64 tile_k=64 stages=2 split_k=1 cluster=1x1 "
+      "grid=tiles in_flight=1 epilogue=direct raster=m group=1 sizes=runtime");
+  const Program spread = program(
+      "cooperative consumers=1 tile_m=64 tile_n=64 tile_k=64 stages=2 split_k=3 reduce=spread "
+      "cluster=1x1 in_flight=1 epilogue=direct raster=m group=1 sizes=runtime");
+  const Program workspace = program(
+      "single tile_m=64 tile_n=64 tile_k=64 stages=2 split_k=3 reduce=workspace "
+      "in_flight=1 epilogue=exchange raster=m group=1 sizes=runtime");
+  struct Case {
+    const Program* program;
+    const char* problem;
+    std::int64_t shift = 0;
+    bool same_b = false;
+    GemmShape less = {};  // by how much the call's sizes are below the problem's
+  };
+  const Case cases[] = {
+      {&plain, "71x75x129 f16 acc=f32 nn"},
+      {&plain, "71x75x129 f16 acc=f32 nt", 1},
+      {&plain, "70x75x129 bf16 acc=f32 tn", 3},
+      {&plain, "71x74x135 f16 acc=f32 tt", 7},
+      {&plain, "71x75x129 f16 acc=f32 nn batch=3", 0, true},
+      {&plain, "71x75x129 f16 acc=f32 tt batch=3", 1, true},
+      {&plain, "71x75x130 f16 acc=f32 tn batch=2", 5, false, {3, 1, 7}},
+      {&plain, "71x75x129 f16 acc=f32 nt lda=140 ldb=133", 2, false, {0, 0, 1}},
+      {&plain, "71x72x129 f16 acc=f32 nn", 0, false, {0, 0, 129}},  // K = 0
+      {&plain, "71x72x129 f16 acc=f32 tt", 0, false, {71, 0, 0}},
+      {&plain, "71x72x129 f16 acc=f32 nn", 0, false, {70, 71, 128}},
+      {&spread, "71x75x265 f16 acc=f32 nn", 1},
+      {&spread, "71x75x265 f16 acc=f32 tt batch=2", 0, false, {1, 2, 3}},
+      {&workspace, "71x75x265 f16 acc=f32 tn", 2},
+      {&workspace, "71x75x265 f16 acc=f32 nt batch=2", 0, true},
+  };
+  for (const Case& c : cases) {
+    Device device = invented_h200();
+    device.cuda.multiprocessors = 16;
+    const Problem problem = parse_problem(c.problem).value();
+    const auto source = generate(*c.program, problem, device);
+    ASSERT_TRUE(source) << source.error().message;
+    ASSERT_EQ(source->launch.cuda.before.size(), 1U) << c.problem;
+    const ScratchFolder folder;
+    const auto kernel = Emulated::compile(*source, folder.path());
+    ASSERT_TRUE(kernel) << kernel.error().message;
+    EmulatedCall call = call_of({device, problem, *c.program}, 0);
+    call.shift = c.shift;
+    call.same_b = c.same_b;
+    call.sizes = {problem.m - c.less.m, problem.n - c.less.n, problem.k - c.less.k};
+    for (call.seed = 0; call.seed < 2; ++call.seed) {
+      EXPECT_EQ(kernel->run(call), "") << c.problem << ", " << c.program->text();
+    }
+  }
+}
+
 const std::vector<Candidate>& candidates() {
   static const std::vector<Candidate> all = [] {
     std::vector<CoverGround> grounds;

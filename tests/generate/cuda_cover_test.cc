@@ -67,20 +67,38 @@ void check_cover(const Placement& p, const CudaCall& call, const GemmShape& s, s
   for (std::size_t i = 0; i < k.size(); ++i) EXPECT_EQ(k[i], static_cast<std::int64_t>(i));
 }
 
+// An operand that no map describes has a copy in the workspace, behind what else lies there.
+void check_copy(const MapDescription& map, const CudaCall& call, int aligned,
+                cuda::Pointer operand) {
+  if (aligned == 8) {
+    EXPECT_EQ(map.address, operand);
+    return;
+  }
+  const std::uint64_t columns = (map.dimensions[0] + 7) / 8 * 8;
+  EXPECT_EQ(map.strides[0], 2 * columns);
+  EXPECT_EQ(map.strides[1], 2 * columns * map.dimensions[1]);
+  EXPECT_EQ(map.address % 256, 0U);
+  const auto at = static_cast<std::int64_t>(map.address - kOperands.workspace);
+  const auto bytes = static_cast<std::int64_t>(map.strides[1] * map.dimensions[2]);
+  EXPECT_GE(at, call.zeroed_bytes);
+  EXPECT_LE(at + bytes, call.workspace_bytes);
+  EXPECT_EQ(call.before.size(), 1U);
+}
+
 // Boxes of A and B fill one stage; what the copy engine and wgmma want of them holds.
 void check_maps(const Program& p, const Problem& problem, const CudaCall& call,
                 const GemmShape& s) {
   const std::int64_t m = p.number("tile_m"), n = p.number("tile_n"), k = p.number("tile_k");
   const Placement place = placement_of(p);
   const CudaAlignment aligned = alignment_of(problem);
-  const std::array<bool, 2> described = {aligned.a == 8, aligned.b == 8};
+  const bool gathers = p.word("schedule") == "gather";
+  const std::array<bool, 2> described = {aligned.a == 8 || !gathers, aligned.b == 8 || !gathers};
   ASSERT_EQ(call.maps.size(), static_cast<std::size_t>(described[0] + described[1] +
                                                        (p.word("epilogue") == "tma" ? 1 : 0)));
   std::int64_t stage = 0;
   std::size_t next = 0;
   for (int i = 0; i < 2; ++i) {
     if (!described[static_cast<std::size_t>(i)]) {  // threads copy it
-      EXPECT_EQ(p.word("schedule"), "gather");
       stage += (i == 0 ? m : n) * k * 2;
       continue;
     }
@@ -101,6 +119,7 @@ void check_maps(const Program& p, const Problem& problem, const CudaCall& call,
     EXPECT_EQ(map.dimensions[0], static_cast<std::uint64_t>(along_k ? s.k : size));
     EXPECT_EQ(map.dimensions[1], static_cast<std::uint64_t>(along_k ? size : s.k));
     EXPECT_EQ(map.strides[0] % 16, 0U);
+    check_copy(map, call, i == 0 ? aligned.a : aligned.b, i == 0 ? kOperands.a : kOperands.b);
   }
   EXPECT_EQ(stage, (m + n) * k * 2);
 }
@@ -131,6 +150,12 @@ void check_memory(const Program& p, const Problem& problem, const Device& device
   EXPECT_GE(call.shared_bytes, need);
   EXPECT_LE(call.shared_bytes, device.cuda.shared_per_block);
 
+  // Copies of operands, those behind everything else.
+  std::int64_t copies = 0;
+  for (const MapDescription& map : call.maps) {
+    if (map.address < kOperands.workspace) continue;
+    copies += static_cast<std::int64_t>(map.strides[1] * map.dimensions[2]);
+  }
   // Counters in front, whole 256 bytes; then 16 bytes for each thread, piece and slice.
   const std::int64_t tiles = up(s.m, m) * up(s.n, n) * problem.batch;
   if (p.word("reduce") == "workspace" || p.word("reduce") == "spread") {
@@ -140,10 +165,10 @@ void check_memory(const Program& p, const Problem& problem, const Device& device
                                    : p.number("warps_m") * p.number("warps_n");
     EXPECT_GE(call.zeroed_bytes, tiles * 4 * (p.word("reduce") == "spread" ? warps : 1));
     EXPECT_EQ(call.zeroed_bytes % 256, 0);
-    EXPECT_GE(call.workspace_bytes, call.zeroed_bytes + tiles * split * m * n * 4);
+    EXPECT_GE(call.workspace_bytes, call.zeroed_bytes + tiles * split * m * n * 4 + copies);
   } else {
     EXPECT_EQ(call.zeroed_bytes, 0);
-    EXPECT_EQ(call.workspace_bytes, 0);
+    EXPECT_EQ(call.workspace_bytes >= copies && call.workspace_bytes <= copies + 256, true);
   }
 }
 
@@ -327,6 +352,30 @@ void compare_constants(const char* program, const char* problem) {
   const std::int64_t shared =
       1008 + Kernel::kRingBytes + C.consumers * Kernel::Stores::kBytes + 16 * C.stages + 16;
   EXPECT_EQ(launch.shared_bytes, std::to_string(shared)) << program;
+}
+
+// The step that copies has a CTA for each kOfBlock chunks of an entry.
+TEST(CudaHeaders, PackingIsTheGenerators) {
+  const auto source = generate(
+      parse_program("sm90 schedule=single tile_m=64 tile_n=80 tile_k=64 stages=4 split_k=1 "
+                    "in_flight=1 epilogue=direct raster=m group=1 sizes=runtime")
+          .value(),
+      parse_problem("300x4099x4097 f16 acc=f32 nt batch=3").value(), invented_h200());
+  ASSERT_TRUE(source.has_value()) << source.error().message;
+  const Problem problem = parse_problem("300x4099x4097 f16 acc=f32 nt batch=3").value();
+  ASSERT_EQ(source->launch.cuda.before.size(), 1U);
+  EXPECT_EQ(source->launch.cuda.before[0].threads, tw::Repack::kThreads);
+  for (const GemmShape& s :
+       {GemmShape{300, 4099, 4097}, {1, 1, 1}, {300, 1024, 8}, {129, 64, 64}, {300, 4099, 0}}) {
+    const auto call = resolve(source->launch, problem, s, kOperands, 1, 0, 132, 132);
+    ASSERT_TRUE(call.has_value()) << call.error().message;
+    const auto blocks = [&](std::int64_t rows) {
+      const tw::Repacked o{nullptr, 0, static_cast<int>(rows), static_cast<int>(s.k), 3, 0, 0};
+      return 3 * tw::Repack::blocks_of_entry(o);
+    };
+    const std::int64_t both = blocks(s.m) + blocks(s.n);
+    EXPECT_EQ(call->before[0].grid[0], std::max<std::int64_t>(both, 1)) << s.m << " " << s.k;
+  }
 }
 
 TEST(CudaHeaders, ConstantsAreTheGenerators) {

@@ -60,6 +60,7 @@ using std::max;
 using std::min;
 }  // namespace tw
 
+#include "generate/cuda/device/repack.cuh"
 #include "generate/cuda/device/sm80_direct.cuh"
 #include "generate/cuda/device/sm80_gemm.cuh"
 #include "generate/cuda/device/sm90_gemm.cuh"

@@ -60,6 +60,9 @@ constexpr Golden kGolden[] = {
     {"sm90_pingpong", "4096x4096x4096 bf16 acc=f32 nt out=f32",
      "sm90 schedule=pingpong tile_m=64 tile_n=192 tile_k=128 stages=3 split_k=1 cluster=1x1 "
      "grid=persistent in_flight=0 epilogue=exchange raster=n group=4 sizes=static"},
+    {"sm90_packed", "1023x1001x999 f16 acc=f32 nn batch=2",
+     "sm90 schedule=cooperative consumers=2 tile_m=128 tile_n=128 tile_k=64 stages=6 split_k=1 "
+     "cluster=1x1 grid=tiles in_flight=1 epilogue=shared raster=m group=4 sizes=runtime"},
     {"sm90_single_split", "64x512x8192 f16 acc=f16 tn",
      "sm90 schedule=single tile_m=64 tile_n=48 tile_k=64 stages=6 split_k=8 reduce=cluster "
      "in_flight=1 epilogue=direct raster=m group=1 sizes=runtime"},

@@ -36,9 +36,16 @@ using Kernel = tw::Sm90Gemm<tw::Sm90Config{{{fields}}}, Wgmma>;
 
 extern "C" __global__ void __launch_bounds__(Kernel::kThreads, 1)
 tw_kernel({maps}void* c, void* workspace, int head, int m, int n, int k, tw::i64 ldc, tw::i64 sc, int batch,
-          float alpha, float beta{served}{gathered}) {{{none}
+          float alpha, float beta{served}{packed}{gathered}) {{{none}
   Kernel::run({{{map_a}, {map_b}, {map_c}, c, {{workspace, head}}, {{m, n, k, {lda}, {ldb}, ldc, {sa}, {sb}, sc}}, batch,
                alpha, beta{given}{source}}});
+}}
+)";
+
+constexpr std::string_view kPacking = R"(
+extern "C" __global__ void __launch_bounds__(tw::Repack::kThreads)
+tw_repack(unsigned char* workspace{parameters}) {{
+  tw::Repack::run(workspace{operands});
 }}
 )";
 
@@ -85,6 +92,7 @@ struct Shape {
   int m, n, k, stages, consumers, cluster_m, cluster_n, split;
   bool staged, tma_store;
   bool gather_a, gather_b;  // by threads, without a tensor map
+  bool pack_a, pack_b;      // to rows of whole 16 bytes, by a kernel before
   Shape(const Program& p, const Problem& problem)
       : m(static_cast<int>(p.number("tile_m"))),
         n(static_cast<int>(p.number("tile_n"))),
@@ -99,7 +107,11 @@ struct Shape {
         staged(p.word("epilogue") == "tma" || p.word("epilogue") == "shared"),
         tma_store(p.word("epilogue") == "tma"),
         gather_a(p.word("schedule") == "gather" && alignment_of(problem).a < 8),
-        gather_b(p.word("schedule") == "gather" && alignment_of(problem).b < 8) {}
+        gather_b(p.word("schedule") == "gather" && alignment_of(problem).b < 8),
+        pack_a(p.word("schedule") != "gather" && alignment_of(problem).a < 8),
+        pack_b(p.word("schedule") != "gather" && alignment_of(problem).b < 8) {}
+  [[nodiscard]] bool gathers() const { return gather_a || gather_b; }
+  [[nodiscard]] bool packs() const { return pack_a || pack_b; }
 };
 
 Fields fields_of(const Program& p, const Problem& problem, Form form, const Shape& s,
@@ -130,11 +142,15 @@ Fields fields_of(const Program& p, const Problem& problem, Form form, const Shap
   }
   f.word("epilogue", "Epilogue", p.word("epilogue"));
   f.number("vector_c", alignment_of(problem).c);
-  if (s.gather_a || s.gather_b) {
+  if (s.gathers()) {
     f.flag("gather_a", s.gather_a);
     f.flag("gather_b", s.gather_b);
     f.number("vector_a", alignment_of(problem).a);
     f.number("vector_b", alignment_of(problem).b);
+  }
+  if (s.packs()) {
+    f.flag("packed_a", s.pack_a);
+    f.flag("packed_b", s.pack_b);
   }
   cuda_text::add_sizes(f, source, p, problem);
   return f;
@@ -146,7 +162,7 @@ int threads_of(const Program& p, const Shape& s) {
   if (p.word("schedule") == "single") return 128;
   const int sums = s.m / 64 / (p.word("schedule") == "pingpong" ? 1 : s.consumers) * s.n / 2;
   const int few = s.consumers == 3 ? 64 : s.consumers == 2 ? 104 : 192;
-  return 128 * s.consumers + (sums > few || s.gather_a || s.gather_b ? 128 : 32);
+  return 128 * s.consumers + (sums > few || s.gathers() ? 128 : 32);
 }
 
 // As BoxedOperand: boxes along K, or of the widest atom that divides the tile.
@@ -185,7 +201,8 @@ Launch launch_of(const Program& p, const Problem& problem, Form form, const Shap
     cuda.arguments.emplace_back(argument);
   }
   cuda_text::add_served(launch, form);
-  if (s.gather_a || s.gather_b) {
+  if (s.packs()) cuda.arguments.insert(cuda.arguments.end(), {"i32:min(sa,1)", "i32:min(sb,1)"});
+  if (s.gathers()) {
     for (const char* argument : {"a", "b", "i64:lda", "i64:ldb", "i64:sa", "i64:sb"}) {
       cuda.arguments.emplace_back(argument);
     }
@@ -206,13 +223,70 @@ Launch launch_of(const Program& p, const Problem& problem, Form form, const Shap
       1008 + ring + (s.staged ? s.consumers * 16384 : 0) + 16 * std::int64_t{s.stages} + 16;
   cuda.shared_bytes = std::to_string(bytes);
   const CudaAlignment aligned = alignment_of(problem);
-  cuda.alignment = std::min({aligned.c, s.gather_a ? aligned.a : 8, s.gather_b ? aligned.b : 8});
+  cuda.alignment = std::min(
+      {aligned.c, s.gather_a ? aligned.a : 8, s.gather_b ? aligned.b : 8, s.packs() ? 1 : 8});
   return launch;
+}
+
+// Adds the step that copies operands behind the rest of the workspace, and has their maps describe
+// the copies. Expressions: sizes vary from call to call, and entries may be all the same.
+void add_packing(Launch& launch, const Problem& problem, const Shape& s) {
+  LaunchStep step;
+  step.symbol = "tw_repack";
+  step.threads = 256;  // Repack::kThreads
+  step.arguments = {"workspace"};
+  std::string end = launch.workspace, blocks;
+  for (const char operand : {'a', 'b'}) {
+    if (!(operand == 'a' ? s.pack_a : s.pack_b)) continue;
+    const bool transposed = operand == 'a' ? problem.a_transposed : problem.b_transposed;
+    const bool rows_of_k = (operand == 'a') == transposed;
+    const std::string other = operand == 'a' ? "M" : "N";
+    const std::string rows = rows_of_k ? "K" : other, columns = rows_of_k ? other : "K";
+    WorkspaceCopy copy;
+    copy.offset = end == "0" ? end : fmt::format("roundup({},256)", end);
+    copy.row_stride = fmt::format("roundup({},8)", columns);
+    copy.batch_stride = fmt::format("{}*{}", rows, copy.row_stride);
+    copy.entries = fmt::format("1+min(s{},1)*(batch-1)", operand);
+    const std::string bytes = fmt::format("({})*{}*2", copy.entries, copy.batch_stride);
+    end = copy.offset == "0" ? bytes : copy.offset + "+" + bytes;
+    // Repack::kOfBlock chunks of 8 elements to a CTA.
+    blocks += fmt::format("{}({})*cdiv({}*cdiv({},8),1024)", blocks.empty() ? "" : "+",
+                          copy.entries, rows, columns);
+    for (const std::string& argument :
+         {std::string(1, operand), "i64:" + copy.offset, "i32:" + rows, "i32:" + columns,
+          "i32:" + copy.entries, fmt::format("i64:ld{}", operand),
+          fmt::format("i64:s{}", operand)}) {
+      step.arguments.push_back(argument);
+    }
+    for (TensorMapSpec& map : launch.cuda.maps) {
+      if (map.operand == operand) map.copy = copy;
+    }
+  }
+  step.grid = {fmt::format("max({},1)", blocks), "1", "1"};
+  launch.workspace = std::move(end);
+  launch.cuda.before.push_back(std::move(step));
+}
+
+// The kernel of that step.
+std::string packing_text(const Shape& s) {
+  std::string parameters, operands;
+  for (const char operand : {'a', 'b'}) {
+    if (!(operand == 'a' ? s.pack_a : s.pack_b)) continue;
+    parameters += fmt::format(
+        ",\n          const tw::u16* {0}, tw::i64 at_{0}, int rows_{0}, int columns_{0}, int "
+        "entries_{0},\n          tw::i64 ld{0}, tw::i64 s{0}",
+        operand);
+    operands += fmt::format(
+        ",\n                  {{{0}, at_{0}, rows_{0}, columns_{0}, "
+        "entries_{0}, ld{0}, s{0}}}",
+        operand);
+  }
+  return fmt::format(kPacking, fmt::arg("parameters", parameters), fmt::arg("operands", operands));
 }
 
 // The kernel with the parameters that launch_of() passes.
 std::string kernel_text(const Shape& s, const Fields& fields, Form form) {
-  const bool gathers = s.gather_a || s.gather_b;
+  const bool gathers = s.gathers();
   std::string maps;
   const char* none = "";  // stands for the map of what has none
   const char* some = s.gather_a ? s.gather_b ? "none" : "map_b" : "map_a";
@@ -231,11 +305,17 @@ std::string kernel_text(const Shape& s, const Fields& fields, Form form) {
                                ? ",\n          const tw::u16* a, const tw::u16* b, tw::i64 lda, "
                                  "tw::i64 ldb, tw::i64 sa, tw::i64 sb"
                                : ""),
-      fmt::arg("none", none), fmt::arg("map_a", s.gather_a ? some : "map_a"),
+      fmt::arg("packed", s.packs() ? ", int step_a, int step_b" : ""), fmt::arg("none", none),
+      fmt::arg("map_a", s.gather_a ? some : "map_a"),
       fmt::arg("map_b", s.gather_b ? some : "map_b"),
       fmt::arg("map_c", s.tma_store ? "map_c" : some), fmt::arg("lda", gathers ? "lda" : "0"),
-      fmt::arg("ldb", gathers ? "ldb" : "0"), fmt::arg("sa", gathers ? "sa" : "0"),
-      fmt::arg("sb", gathers ? "sb" : "0"),
+      fmt::arg("ldb", gathers ? "ldb" : "0"),
+      fmt::arg("sa", gathers     ? "sa"
+                     : s.packs() ? "step_a"
+                                 : "0"),
+      fmt::arg("sb", gathers     ? "sb"
+                     : s.packs() ? "step_b"
+                                 : "0"),
       fmt::arg("given", gathers && given.empty() ? ", {}" : given),
       fmt::arg("source", gathers ? ", {a, b}" : ""));
 }
@@ -251,9 +331,11 @@ Source sm90_source(const Program& program, const Problem& problem, const Device&
   source.launch = launch_of(program, problem, form, shape);
   const Fields fields = fields_of(program, problem, form, shape, source);
   source.text = cuda_text::heading(program, problem) +
+                (shape.packs() ? "#include \"generate/cuda/device/repack.cuh\"\n" : "") +
                 "#include \"generate/cuda/device/sm90_gemm.cuh\"\n" + wgmma_text(problem, shape.n) +
-                kernel_text(shape, fields, form);
+                (shape.packs() ? packing_text(shape) : "") + kernel_text(shape, fields, form);
   cuda_text::add_workspace(source, program, tiles_text(shape), 128 * shape.consumers);
+  if (shape.packs()) add_packing(source.launch, problem, shape);
   return source;
 }
 

@@ -8,7 +8,8 @@
 // few, the producer is one warp; else a warpgroup, three quarters of it idle, that gives its
 // registers to the others (setmaxnreg, PTX ISA 9.7.19.5). A register file serves every fourth warp,
 // so one warp more than a multiple of four costs the others as much as four. gather: cooperative,
-// with a producer warpgroup that copies what no tensor map describes (sm90_gather.cuh).
+// with a producer warpgroup that copies what no tensor map describes (sm90_gather.cuh). The other
+// schedules read copies of such operands, which another kernel made before (repack.cuh).
 //
 // Clusters. cluster_m CTAs share B, cluster_n share A: each loads a part and multicasts it. A stage
 // is free once the consumers of all CTAs that a part goes to have released it. Or the CTAs of a
@@ -45,6 +46,9 @@ struct Sm90Config {
   // schedule=gather: which operands are copied by threads, and elements by which they divide.
   bool gather_a = false, gather_b = false;
   int vector_a = 8, vector_b = 8;
+  // Which maps are of copies (repack.cuh). Sizes::sa and sb then say by how many of the copy's
+  // entries one entry of the batch is further: 0 if all are the same.
+  bool packed_a = false, packed_b = false;
   int static_m = 0, static_n = 0, static_k = 0;
 };
 
@@ -170,8 +174,10 @@ struct Sm90Gemm {
     arrive_expecting(full, kStageBytes);
     const u16 along_n = static_cast<u16>(column_mask() << p.part_m);
     const u16 along_m = static_cast<u16>(((1 << C.cluster_m) - 1) << (p.part_n * C.cluster_m));
-    A::load(to, arg.map_a, w.row0, k * C.tile_k, w.entry, full, p.part_n, along_n);
-    B::load(to + A::kBytes, arg.map_b, w.column0, k * C.tile_k, w.entry, full, p.part_m, along_m);
+    const int entry_a = C.packed_a ? w.entry * static_cast<int>(arg.sizes.sa) : w.entry;
+    const int entry_b = C.packed_b ? w.entry * static_cast<int>(arg.sizes.sb) : w.entry;
+    A::load(to, arg.map_a, w.row0, k * C.tile_k, entry_a, full, p.part_n, along_n);
+    B::load(to + A::kBytes, arg.map_b, w.column0, k * C.tile_k, entry_b, full, p.part_m, along_m);
   }
   // The same by all threads of the producer's warpgroup, for all tiles of this CTA.
   __device__ __forceinline__ static void gather(const Arguments& arg, const Shared& shared,
