@@ -102,7 +102,10 @@ Result<PolicyBenchOptions> options_of(const Cli& cli, const BenchFlags& flags) {
   if (!threads) return tl::unexpected(threads.error());
   options.policies = flags.policies;
   if (options.policies.empty()) {
-    for (const PolicyInfo& info : policies()) options.policies.emplace_back(info.name);
+    // All that need nothing trained.
+    for (const PolicyInfo& info : policies()) {
+      if (info.name != "lm") options.policies.emplace_back(info.name);
+    }
   }
   options.reference = flags.reference.empty() ? options.policies.front() : flags.reference;
   options.first_seed = static_cast<std::uint64_t>(*seed);
@@ -113,6 +116,7 @@ Result<PolicyBenchOptions> options_of(const Cli& cli, const BenchFlags& flags) {
   options.seeds = flags.seeds;
   options.resamples = flags.resamples;
   options.prior = !flags.cold;
+  options.learner = {cli.settings.text("policy.learner"), cli.settings.text("policy.weights"), {}};
   return options;
 }
 
@@ -177,6 +181,7 @@ void add_policy_bench(CLI::App& app, Cli& cli) {
       "Examples:\n"
       "  tilewright policy-bench --policies random,evolve,tpe,boost\n"
       "  tilewright policy-bench trials.jsonl.gz --device devices/h200.json --plot curve.svg\n"
+      "  tilewright policy-bench --policies lm,evolve --weights run/weights.safetensors\n"
       "  tilewright policy-bench --shapes train --policies anneal --set anneal.cooling=0.8\n"
       "A policy may propose only what the table holds, sees the first timing of a cell, and is "
       "judged by the second. It may learn from trials of shapes that are not held out. "
@@ -187,7 +192,7 @@ void add_policy_bench(CLI::App& app, Cli& cli) {
   command->add_option("trials", flags->files, "Files of trials, .jsonl or .jsonl.gz");
   command->add_option("--database", flags->databases,
                       "Databases to read together (default, without files: that of --db)");
-  command->add_option("--policies", flags->policies, "Policies to compare (default: all)")
+  command->add_option("--policies", flags->policies, "Policies to compare (default: all but lm)")
       ->delimiter(',');
   command->add_option("--reference", flags->reference,
                       "The policy that differences are against (default: the first)");

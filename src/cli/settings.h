@@ -28,7 +28,7 @@ struct SettingInfo {
 // What is used where nobody says otherwise: one of the words that chosen_device() knows.
 inline constexpr std::string_view kDefaultDevice = "auto";
 
-inline constexpr std::array<SettingInfo, 9> kSettings = {{
+inline constexpr std::array<SettingInfo, 11> kSettings = {{
     {"cache.dir", "--cache-dir", "TILEWRIGHT_CACHE_DIR", "",
      "folder of compiled kernels (empty: $XDG_CACHE_HOME/tilewright)"},
     {"database.path", "--db", "TILEWRIGHT_DB", "",
@@ -43,6 +43,10 @@ inline constexpr std::array<SettingInfo, 9> kSettings = {{
      "tilewright-runner (empty: beside this program, then PATH)"},
     {"execute.threads", "--threads", "TILEWRIGHT_THREADS", "0", "cores to use (0: all)"},
     {"tune.policy", "--policy", "TILEWRIGHT_POLICY", "evolve", "who proposes programs"},
+    {"policy.learner", "--learner", "TILEWRIGHT_LEARNER", "",
+     "tilewright-learner, for the policy lm (empty: beside this program, then PATH)"},
+    {"policy.weights", "--weights", "TILEWRIGHT_WEIGHTS", "",
+     "what the policy lm was trained to, a .safetensors file (empty: the installed one)"},
     {"tune.seed", "--seed", "TILEWRIGHT_SEED", "1", "seed of data, shuffles and proposals"},
 }};
 

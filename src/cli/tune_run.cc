@@ -21,6 +21,7 @@ Status add_settings(TuneOptions& options, const Cli& cli) {
   options.cache_directory = cli.settings.text("cache.dir");
   options.compiler = cli.settings.text("compile.cxx");
   options.cuda_compiler = cli.settings.text("compile.cuda");
+  options.learner = {cli.settings.text("policy.learner"), cli.settings.text("policy.weights"), {}};
   return {};
 }
 

@@ -38,8 +38,8 @@ Experience::Experience(std::span<const Trial> trials) {
     Result<Program> program = parse_program(trial.program);
     if (!at->second || !program) continue;
     const double fitness = fitness_of(trial);
-    known_.push_back(
-        {*at->second, *std::move(program), fitness > 0, trial.stage == "final", fitness});
+    known_.push_back({*at->second, *std::move(program), fitness > 0, trial.stage == "final",
+                      fitness, trial.speedup() > 0});
   }
 }
 

@@ -18,8 +18,9 @@ struct Known {
   Problem problem;
   Program program;
   bool ok = false;
-  bool final = false;  // proven and timed in full
-  double fitness = 0;  // fitness_of(), 0 unless ok
+  bool final = false;   // proven and timed in full
+  double fitness = 0;   // fitness_of(), 0 unless ok
+  bool paired = false;  // it is a speed-up, not 1/time
 };
 
 class Experience {

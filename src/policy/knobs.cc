@@ -13,7 +13,7 @@
 namespace tilewright {
 namespace {
 
-constexpr std::array<Knob, 27> kKnobs = {{
+constexpr std::array<Knob, 36> kKnobs = {{
     {"ga.population", 16, 2, 1000, "the fittest programs, from which parents are drawn"},
     {"ga.start", 8, 1, 1000, "programs before the first child, transfers included"},
     {"ga.transfers", 2, 0, 1000, "of these, winners of the nearest shapes"},
@@ -42,6 +42,15 @@ constexpr std::array<Knob, 27> kKnobs = {{
     {"boost.trust", 0, 0, 1,
      "1: the trees correct the cost model; 0: it is a feature among others"},
     {"boost.explore", 0.1, 0, 1, "share of proposals that the model does not choose"},
+    {"lm.samples", 64, 1, 4096, "programs drawn for a round; most are never measured"},
+    {"lm.round", 8, 1, 256, "proposals of a round, before it is shown new exemplars"},
+    {"lm.temperature", 1, 0.05, 5, "of sampling"},
+    {"lm.rank", 1, 0, 1, "1: the likeliest of the drawn first; 0: in the order drawn"},
+    {"lm.exemplars", 2, 0, 3, "programs shown with their scores, of distinct score buckets"},
+    {"lm.transfers", 1, 0, 1, "1: before own results, exemplars are of the nearest recorded shape"},
+    {"lm.learn", 8, 0, 100000, "results between two updates of the weights; 0: never"},
+    {"lm.steps", 2, 1, 100, "steps of such an update"},
+    {"lm.explore", 0, 0, 1, "share of proposals that are uniform draws"},
 }};
 
 const Knob* find(std::string_view name) {

@@ -28,7 +28,7 @@ Result<std::unique_ptr<Policy>> boost(PolicyContext context) {
   return make_boost(std::move(context), pretrained);
 }
 
-constexpr std::array<Entry, 9> kPolicies = {{
+constexpr std::array<Entry, 10> kPolicies = {{
     {{"evolve", "mutation and crossover of the fastest, seeded by the cost model"},
      always<make_evolve>},
     {{"analytic", "programs in the order of the cost model"}, always<make_analytic>},
@@ -40,6 +40,8 @@ constexpr std::array<Entry, 9> kPolicies = {{
      always<make_transfer>},
     {{"boost", "gradient-boosted trees, pretrained on other shapes (needs XGBoost)"}, boost<true>},
     {{"boost-cold", "the same, learning from the problem's own results alone"}, boost<false>},
+    {{"lm", "a language model that writes programs and keeps learning (needs tilewright-learner)"},
+     make_language},
 }};
 
 // Part of `tilewright table`, no search.

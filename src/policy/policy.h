@@ -5,6 +5,7 @@
 #include "base/error.h"
 #include "policy/experience.h"
 #include "policy/knobs.h"
+#include "policy/learner.h"
 #include "policy/program_set.h"
 #include "program/space.h"
 #include "trial/trial.h"
@@ -36,6 +37,7 @@ struct PolicyContext {
   std::shared_ptr<const Experience> experience{};
   std::shared_ptr<const ProgramSet> only{};  // where not null, nothing else may be proposed
   Knobs knobs{};
+  LearnerPlace learner{};  // of the language model
 };
 
 struct PolicyInfo {

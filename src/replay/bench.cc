@@ -92,6 +92,7 @@ Result<PolicyBench> policy_bench(
       context.seed = options.first_seed + s;
       context.experience = priors[i];
       context.knobs = options.knobs;
+      context.learner = options.learner;
       Result<Search> found =
           search(*bench.worlds[i], options.policies[p], std::move(context), bench.budgets);
       const std::scoped_lock lock(mutex);

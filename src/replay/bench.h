@@ -27,6 +27,7 @@ struct PolicyBenchOptions {
   int threads = 1;
   bool prior = true;  // false: no policy is told of other shapes
   Knobs knobs;
+  LearnerPlace learner;  // of the policy lm
 };
 
 struct ScoreInterval {

@@ -34,6 +34,7 @@ struct Progress {
 
 struct TuneOptions {
   std::string policy = "evolve";
+  LearnerPlace learner;  // of the policy lm
   Budget budget;
   Mode mode = Mode::offline;
   Effort effort = Effort::normal;
