@@ -104,10 +104,10 @@ class Trainer {
   // pi_ref becomes the model as it is (every 10 iterations).
   void renew_reference();
 
-  // `folder` holds model-<step>.safetensors (as LanguageModel::save) and trainer.safetensors: the
-  // moments, the reference where it differs from the model, counters, and `notes` of the caller
-  // (its stage, its data's position, its generator). The second file names the first and is
-  // replaced last, so a crash leaves the old checkpoint or the new one.
+  // `folder` holds model-<step>-<hash>.safetensors (as LanguageModel::save) and
+  // trainer.safetensors: the moments, the reference where it differs from the model, counters, and
+  // `notes` of the caller (its stage, its data's position, its generator). The second file names
+  // the first and is replaced last, so a crash leaves the old checkpoint or the new one.
   [[nodiscard]] Status save(const std::filesystem::path& folder, const std::string& notes) const;
   // Into this trainer and its model, which must have the checkpoint's shape. Returns `notes`.
   [[nodiscard]] Result<std::string> load(const std::filesystem::path& folder);

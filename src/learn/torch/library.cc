@@ -6,10 +6,10 @@
 // OpenBLAS are read before main(): so its setter is looked up among what is loaded.
 #include "learn/model.h"
 
-#include <ATen/Context.h>
 #include <ATen/Parallel.h>
 #include <dlfcn.h>
 #include <fmt/format.h>
+#include <torch/cuda.h>
 #include <torch/version.h>
 
 namespace tilewright {
@@ -23,7 +23,7 @@ void set_learning_threads(int threads) {
 }
 
 std::string learning_library() {
-  const auto devices = at::hasCUDA() ? at::detail::getCUDAHooks().getNumGPUs() : 0;
+  const std::size_t devices = torch::cuda::device_count();
   return fmt::format("LibTorch {}, {}", TORCH_VERSION,
                      devices > 0 ? fmt::format("{} CUDA devices", devices) : "CPU");
 }

@@ -8,6 +8,7 @@
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
+#include <torch/cuda.h>
 
 #include <algorithm>
 #include <array>
@@ -27,7 +28,7 @@ Result<at::Device> device_named(const std::string& name) {
   if ((name != "cuda" && !numbered) || !number || *number < 0) {
     return fail(ErrorCode::usage, fmt::format("device '{}' is none of cpu, cuda, cuda:N", name));
   }
-  const int count = at::hasCUDA() ? at::detail::getCUDAHooks().getNumGPUs() : 0;
+  const auto count = static_cast<std::int64_t>(torch::cuda::device_count());
   if (*number >= count) {
     return fail(ErrorCode::environment,
                 fmt::format("device '{}': this LibTorch sees {} CUDA devices", name, count),
@@ -130,6 +131,24 @@ TensorValue remapped(const TensorValue& from, const std::vector<std::string_view
 
 }  // namespace
 
+TensorFile file_of(const Network& network) {
+  const ModelShape& s = network.shape();
+  TensorFile file;
+  file.metadata = {{"format", "pt"},  // what Hugging Face's reader asks for
+                   {"model", "gpt2"},
+                   {"size", s.size},
+                   {"width", std::to_string(s.width)},
+                   {"layers", std::to_string(s.layers)},
+                   {"heads", std::to_string(s.heads)},
+                   {"context", std::to_string(s.context)},
+                   {"text_version", std::to_string(kTextVersion)},
+                   {"words", fmt::format("{}", fmt::join(text_words(), " "))}};
+  for (const auto& [name, tensor] : network.parameters()) {
+    file.tensors.emplace(name, value_of(tensor));
+  }
+  return file;
+}
+
 std::span<const ModelShape> model_shapes() {
   static const std::array<ModelShape, 4> shapes = {
       {{.size = "xs", .width = 128, .layers = 4, .heads = 4},
@@ -203,21 +222,7 @@ Result<LanguageModel> LanguageModel::from_tensors(const TensorFile& file, const 
 }
 
 TensorFile LanguageModel::to_tensors() const {
-  const ModelShape& s = shape();
-  TensorFile file;
-  file.metadata = {{"format", "pt"},  // what Hugging Face's reader asks for
-                   {"model", "gpt2"},
-                   {"size", s.size},
-                   {"width", std::to_string(s.width)},
-                   {"layers", std::to_string(s.layers)},
-                   {"heads", std::to_string(s.heads)},
-                   {"context", std::to_string(s.context)},
-                   {"text_version", std::to_string(kTextVersion)},
-                   {"words", fmt::format("{}", fmt::join(text_words(), " "))}};
-  for (const auto& [name, tensor] : impl_->network.parameters()) {
-    file.tensors.emplace(name, value_of(tensor));
-  }
-  return file;
+  return file_of(impl_->network);
 }
 
 Status LanguageModel::save(const std::filesystem::path& path) const {

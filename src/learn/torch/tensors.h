@@ -10,6 +10,8 @@
 
 namespace tilewright {
 
+// A model's file: LanguageModel::to_tensors().
+[[nodiscard]] TensorFile file_of(const Network& network);
 [[nodiscard]] TensorValue value_of(const at::Tensor& tensor);  // f32 or f64, as it is
 // On the network's device, in its precision.
 [[nodiscard]] at::Tensor tensor_of(const TensorValue& value, const Network& network);
