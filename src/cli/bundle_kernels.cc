@@ -30,21 +30,21 @@ constexpr std::array kCore = {
             "split_k=1 cluster=1x1 grid=persistent in_flight=1 epilogue=exchange raster=m group=8 "
             "sizes=runtime",
             "4096x4096x4096",
-            {8, 0, 0},
+            {8, 1, 0},
             true},
     CoreRow{"sm90a",
             "sm90 schedule=cooperative consumers=2 tile_m=128 tile_n=128 tile_k=64 stages=6 "
             "split_k=1 cluster=1x1 grid=tiles in_flight=1 epilogue=exchange raster=m group=8 "
             "sizes=runtime",
             "4096x4096x4096",
-            {8, 0, 0},
+            {8, 1, 0},
             false},
     CoreRow{"sm90a",
             "sm90 schedule=cooperative consumers=1 tile_m=64 tile_n=64 tile_k=128 stages=6 "
             "split_k=1 cluster=1x1 grid=tiles in_flight=1 epilogue=exchange raster=m group=8 "
             "sizes=runtime",
             "4096x4096x4096",
-            {8, 0, 0},
+            {8, 1, 0},
             true},
     CoreRow{"sm90a",
             "sm90 schedule=cooperative consumers=1 tile_m=64 tile_n=32 tile_k=128 stages=8 "

@@ -58,6 +58,10 @@ inline std::string fake_cubin(const BundleKernel& kernel) {
   image += p.b_transposed ? " t" : " n";
   for (const int elements : kernel.alignment) image += " " + std::to_string(elements);
   for (const std::string& word : kernel.launch.cuda.arguments) image += " " + word;
+  for (const LaunchStep& step : kernel.launch.cuda.before) {
+    image += " | " + step.symbol;
+    for (const std::string& word : step.arguments) image += " " + word;
+  }
   return image + '\0';
 }
 

@@ -28,12 +28,15 @@ bool hides(const Rung& earlier, const Rung& later) {
          earlier.sums_nothing >= later.sums_nothing;
 }
 
-// The address of a map's operand.
-cuda::Pointer operand_address(char operand, const Operands& o, const Offsets& at) {
+// Where what a map describes begins: an operand, or its copy in the workspace, whose offset is the
+// address that a workspace at 0 gave it.
+cuda::Pointer map_address(const TensorMapSpec& map, const MapDescription& resolved,
+                          const Operands& o, const Offsets& at, cuda::Pointer workspace) {
   const auto offset = [](std::int64_t bytes) { return static_cast<cuda::Pointer>(bytes); };
-  return operand == 'a'   ? address(o.a) + offset(at.a)
-         : operand == 'b' ? address(o.b) + offset(at.b)
-                          : address(o.c) + offset(at.c);
+  if (map.copy) return workspace + resolved.address;
+  return map.operand == 'a'   ? address(o.a) + offset(at.a)
+         : map.operand == 'b' ? address(o.b) + offset(at.b)
+                              : address(o.c) + offset(at.c);
 }
 
 Status launch_one(const Rung& rung, const Launchable& one, const Operands& o,
@@ -42,7 +45,7 @@ Status launch_one(const Rung& rung, const Launchable& one, const Operands& o,
   for (std::size_t i = 0; i < one.call.maps.size(); ++i) {
     MapDescription description = one.call.maps[i];
     description.address =
-        operand_address(rung.kernel->from->launch.cuda.maps[i].operand, o, one.at);
+        map_address(rung.kernel->from->launch.cuda.maps[i], description, o, one.at, workspace);
     if (const cuda::Code code = encode(driver, description, maps[i]); code != cuda::kSuccess) {
       return driver.check(code,
                           fmt::format("encoding a tensor map of {}", rung.kernel->from->program));
@@ -54,11 +57,12 @@ Status launch_one(const Rung& rung, const Launchable& one, const Operands& o,
   std::array<std::uint64_t, kMostArguments> values{};
   std::array<void*, kMostArguments> pointers{};
   const std::vector<Slot>& slots = rung.kernel->slots;
-  for (std::size_t i = 0; i < slots.size(); ++i) {
+  std::size_t i = 0;
+  const auto fill = [&](const CudaArgument& argument) {
     pointers[i] = &values[i];
     switch (slots[i]) {
       case Slot::constant:
-        values[i] = one.call.arguments[i].value;
+        values[i] = argument.value;
         break;
       case Slot::a:
         values[i] = plus(o.a, one.at.a);
@@ -82,8 +86,13 @@ Status launch_one(const Rung& rung, const Launchable& one, const Operands& o,
         values[i] = plus(o.bias, one.at.bias);
         break;
       case Slot::map:
-        pointers[i] = &maps[static_cast<std::size_t>(one.call.arguments[i].map)];
+        pointers[i] = &maps[static_cast<std::size_t>(argument.map)];
     }
+    ++i;
+  };
+  for (const CudaArgument& argument : one.call.arguments) fill(argument);
+  for (const CudaStep& step : one.call.before) {
+    for (const CudaArgument& argument : step.arguments) fill(argument);
   }
   return rung.kernel->loaded->launch(one.call, pointers.data(), stream);
 }

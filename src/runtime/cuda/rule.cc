@@ -19,6 +19,7 @@ constexpr double kStepSeconds = 3e-7;  // a stage of K that nothing hides
 // Before the first product and after the last: least without shared memory.
 constexpr double kDirectStart = 1.5e-6, kStart = 2e-6, kHopperStart = 2.5e-6;
 constexpr double kSplitStart = 1e-6;
+constexpr double kPackStart = 1.5e-6;  // of the launch that copies operands, behind which it waits
 constexpr double kUnalignedLoads = 4;  // two loads, a shift and a store instead of a copy
 constexpr double kOccupancy = 2;       // CTAs that share a multiprocessor, roughly
 // What cublasLt's first suggestion is better at, until it is measured in a suite: large products
@@ -41,17 +42,22 @@ double expected_seconds(const ShelfKernel& kernel, const Call& call, const Devic
   const double tile = static_cast<double>(kernel.tile_m * kernel.tile_n);
   const double edges = static_cast<double>(kernel.tile_m + kernel.tile_n);
   const int worst = std::min(kernel.from->alignment[0], kernel.from->alignment[1]);
-  const double slow_loads = worst == 1 ? kUnalignedLoads : worst < 8 ? 1.5 : 1.0;
+  const double slow_loads = kernel.packs ? 1.0
+                            : worst == 1 ? kUnalignedLoads
+                            : worst < 8  ? 1.5
+                                         : 1.0;
 
   const double products = each * 2 * tile * depth / (kernel.hopper ? kWgmmaFlop : kMmaFlop);
   const double port = each * edges * depth * 2 * slow_loads / kPortBytes;
   const double size_in = static_cast<double>(size_of(call.in));
-  const double bytes =
-      static_cast<double>(call.batch) *
-      (size_in * static_cast<double>(call.k) * static_cast<double>(call.m + call.n) +
-       static_cast<double>(size_of(call.out)) * static_cast<double>(call.m) *
-           static_cast<double>(call.n));
-  const double memory = bytes / std::max(kMemoryShare * device.cuda.memory_bandwidth, 1e11);
+  const double batch = static_cast<double>(call.batch);
+  const double bytes_in =
+      batch * size_in * static_cast<double>(call.k) * static_cast<double>(call.m + call.n);
+  const double bytes_out = batch * static_cast<double>(size_of(call.out)) *
+                           static_cast<double>(call.m) * static_cast<double>(call.n);
+  const double bandwidth = std::max(kMemoryShare * device.cuda.memory_bandwidth, 1e11);
+  const double memory = (bytes_in + bytes_out) / bandwidth;
+  const double packing = kernel.packs ? kPackStart + 2 * bytes_in / bandwidth : 0;
   const double rounds = std::ceil(ctas / (sms * kOccupancy));
   // Warps of a direct kernel share K; those of a ring share each of its stages.
   const std::int64_t step = kernel.tile_k * (kernel.direct ? kernel.warps_k : 1);
@@ -61,7 +67,7 @@ double expected_seconds(const ShelfKernel& kernel, const Call& call, const Devic
                         : kernel.direct ? kDirectStart
                                         : kStart) +
                        (kernel.split > 1 ? kSplitStart : 0);
-  return start + std::max({products, port, memory, latency});
+  return start + packing + std::max({products, port, memory, latency});
 }
 
 bool vendor_is_faster(const Call& call, const Device& device) {

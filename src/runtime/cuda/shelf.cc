@@ -51,11 +51,16 @@ Slot slot_of(std::string_view word) {
 // What the index says of a kernel, or why it is none that calls could be made of.
 Result<ShelfKernel> described(const BundleKernel& from) {
   const CudaLaunch& launch = from.launch.cuda;
-  if (launch.arguments.size() > kMostArguments || launch.maps.size() > kMostMaps) {
-    return fail(ErrorCode::refused,
-                fmt::format("the kernel of '{}' has {} arguments and {} maps, {} and {} at most",
-                            from.program, launch.arguments.size(), launch.maps.size(),
-                            kMostArguments, kMostMaps));
+  std::vector<Slot> slots;
+  for (const std::string& word : launch.arguments) slots.push_back(slot_of(word));
+  for (const LaunchStep& step : launch.before) {
+    for (const std::string& word : step.arguments) slots.push_back(slot_of(word));
+  }
+  if (slots.size() > kMostArguments || launch.maps.size() > kMostMaps) {
+    return fail(
+        ErrorCode::refused,
+        fmt::format("the kernel of '{}' has {} arguments and {} maps, {} and {} at most",
+                    from.program, slots.size(), launch.maps.size(), kMostArguments, kMostMaps));
   }
   auto problem = parse_problem(from.problem);
   if (!problem) return tl::unexpected(problem.error());
@@ -73,7 +78,8 @@ Result<ShelfKernel> described(const BundleKernel& from) {
   kernel.maps_input =
       std::ranges::any_of(launch.maps, [](const TensorMapSpec& map) { return map.operand != 'c'; });
   kernel.workspace = from.launch.workspace != "0";
-  for (const std::string& word : launch.arguments) kernel.slots.push_back(slot_of(word));
+  kernel.packs = !launch.before.empty();
+  kernel.slots = std::move(slots);
   return kernel;
 }
 
@@ -87,7 +93,7 @@ std::array<std::uint64_t, 3> ShelfKernel::address_alignment() const {
     bytes[i] = std::min(kWidest, static_cast<std::uint64_t>(from->alignment[i]) * element);
   }
   for (const TensorMapSpec& map : from->launch.cuda.maps) {
-    bytes[static_cast<std::size_t>(map.operand - 'a')] = kWidest;
+    if (!map.copy) bytes[static_cast<std::size_t>(map.operand - 'a')] = kWidest;
   }
   return bytes;
 }
@@ -117,10 +123,16 @@ std::string ShelfKernel::why_not(const Call& call) const {
   }
   if (maps_input) {
     if (call.k == 0) return "K=0 has no tensor map";
-    const bool still = (call.lda == 0 && call.a_rows() > 1) ||
-                       (call.ldb == 0 && call.b_rows() > 1) ||
-                       (call.batch > 1 && (call.stride_a == 0 || call.stride_b == 0));
-    if (still) return "a tensor map cannot have a stride of 0";
+    const auto still = [&call](std::int64_t stride, std::int64_t rows, std::int64_t batch_stride) {
+      return (stride == 0 && rows > 1) || (batch_stride == 0 && call.batch > 1);
+    };
+    for (const TensorMapSpec& map : from->launch.cuda.maps) {
+      if (map.copy) continue;
+      if ((map.operand == 'a' && still(call.lda, call.a_rows(), call.stride_a)) ||
+          (map.operand == 'b' && still(call.ldb, call.b_rows(), call.stride_b))) {
+        return "a tensor map cannot have a stride of 0";
+      }
+    }
   }
   return {};
 }

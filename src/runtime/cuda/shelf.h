@@ -20,8 +20,9 @@
 
 namespace tilewright::runtime {
 
-// The most arguments and maps that a kernel of a bundle may have: a call's are built on the stack.
-inline constexpr std::size_t kMostArguments = 32;
+// The most arguments, with those of the steps before, and maps that a kernel of a bundle may have:
+// a call's are built on the stack.
+inline constexpr std::size_t kMostArguments = 64;
 inline constexpr std::size_t kMostMaps = 4;
 
 // Where an argument comes from when a call is made.
@@ -35,8 +36,9 @@ struct ShelfKernel {
   bool direct = false;      // of the family sm80, without shared memory
   bool scaled = false;      // takes any alpha and beta
   bool maps_input = false;  // reads A and B through tensor maps, which K = 0 has none of
+  bool packs = false;       // A and B are copied before, to rows that a tensor map can describe
   bool workspace = false;   // needs some
-  std::vector<Slot> slots;  // of each argument
+  std::vector<Slot> slots;  // of each argument, then of those of each step before
   std::optional<CudaKernel> loaded;
   std::string refused;  // why it could not be loaded
 

@@ -36,9 +36,13 @@ void fault(const std::string& what) {
   state().faults.push_back(what);
 }
 
+// A kernel of a module.
 struct Loaded {
   FakeCubin cubin;
   ContextHandle context;
+};
+struct LoadedModule {
+  std::vector<Loaded> kernels;
 };
 
 // A map as this driver encodes it.
@@ -93,6 +97,9 @@ Code product(const FakeCubin& cubin, Values v, const std::map<std::string, Encod
     b = {reinterpret_cast<const void*>(mb.address), static_cast<std::int64_t>(mb.row_bytes / 2),
          static_cast<std::int64_t>(mb.batch_bytes / 2)};
     batch = number("i32:batch");
+    // Entries of a copy, of which there is one if all are the same.
+    if (v.contains("i32:min(sa,1)")) a.entry *= number("i32:min(sa,1)");
+    if (v.contains("i32:min(sb,1)")) b.entry *= number("i32:min(sb,1)");
     if (!sums) fault("a map for a sum of nothing");
   } else {
     a = {reinterpret_cast<const void*>(v["a"]), number("i64:lda"), number("i64:sa")};
@@ -132,6 +139,27 @@ Code product(const FakeCubin& cubin, Values v, const std::map<std::string, Encod
         double x = alpha * sum + (beta != 0 ? beta * load(out, c, at) : 0);
         if (v["bias"] != 0) x += load(out, reinterpret_cast<const void*>(v["bias"]), j);
         store(out, c, at, finished(x, static_cast<int>(v["activation"])));
+      }
+    }
+  }
+  return kSuccess;
+}
+
+// What tw_repack does: `values` are its arguments in order. The rest of the copies' rows is junk.
+Code repack(const std::vector<std::uint64_t>& values) {
+  auto* const workspace = reinterpret_cast<unsigned char*>(values[0]);
+  if (workspace == nullptr || values[0] % 16 != 0) return kInvalidValue;
+  for (std::size_t i = 1; i + 7 <= values.size(); i += 7) {
+    const auto* const from = reinterpret_cast<const unsigned char*>(values[i]);
+    const auto number = [&](std::size_t at) { return static_cast<std::int64_t>(values[i + at]); };
+    const std::int64_t rows = number(2), columns = number(3), entries = number(4);
+    const std::int64_t width = (columns + 7) / 8 * 8;
+    unsigned char* to = workspace + number(1);
+    std::memset(to, 0xff, static_cast<std::size_t>(2 * entries * rows * width));
+    for (std::int64_t e = 0; e < entries; ++e) {
+      for (std::int64_t row = 0; row < rows; ++row, to += 2 * width) {
+        std::memcpy(to, from + 2 * (e * number(6) + row * number(5)),
+                    static_cast<std::size_t>(2 * columns));
       }
     }
   }
@@ -214,22 +242,33 @@ Code cuModuleLoadData(Module* module, const void* image) {
   ++state().loads;
   if (current == nullptr) return kInvalidContext;
   std::istringstream words(static_cast<const char*>(image) + 64);
-  auto* const loaded = new Loaded{{}, current};
-  FakeCubin& c = loaded->cubin;
+  auto* const loaded = new LoadedModule{{Loaded{{}, current}}};
+  FakeCubin& c = loaded->kernels.front().cubin;
   words >> c.symbol >> c.in >> c.out >> c.a >> c.b >> c.vector_a >> c.vector_b >> c.vector_c;
-  for (std::string word; words >> word;) c.arguments.push_back(word);
+  for (std::string word; words >> word;) {
+    if (word == "|") {
+      loaded->kernels.push_back({{}, current});
+      words >> loaded->kernels.back().cubin.symbol;
+    } else {
+      loaded->kernels.back().cubin.arguments.push_back(word);
+    }
+  }
   *module = reinterpret_cast<Module>(loaded);
   return kSuccess;
 }
 Code cuModuleUnload(Module module) {
-  if (current != reinterpret_cast<Loaded*>(module)->context) fault("unloaded in another context");
-  delete reinterpret_cast<Loaded*>(module);
+  auto* const loaded = reinterpret_cast<LoadedModule*>(module);
+  if (current != loaded->kernels.front().context) fault("unloaded in another context");
+  delete loaded;
   return kSuccess;
 }
 Code cuModuleGetFunction(Function* function, Module module, const char* name) {
-  if (reinterpret_cast<Loaded*>(module)->cubin.symbol != name) return kNotFound;
-  *function = reinterpret_cast<Function>(module);
-  return kSuccess;
+  for (Loaded& kernel : reinterpret_cast<LoadedModule*>(module)->kernels) {
+    if (kernel.cubin.symbol != name) continue;
+    *function = reinterpret_cast<Function>(&kernel);
+    return kSuccess;
+  }
+  return kNotFound;
 }
 Code cuFuncGetAttribute(int* value, int, Function) {
   *value = 0;
@@ -252,6 +291,7 @@ Code cuLaunchKernelEx(const LaunchConfig* config, Function function, void** argu
   }
   if (!s.compute && !s.keep) return kSuccess;
   Values values;
+  std::vector<std::uint64_t> in_order;
   std::map<std::string, EncodedMap> maps;
   for (std::size_t i = 0; i < loaded.cubin.arguments.size(); ++i) {
     const std::string& word = loaded.cubin.arguments[i];
@@ -261,6 +301,7 @@ Code cuLaunchKernelEx(const LaunchConfig* config, Function function, void** argu
       std::uint64_t value = 0;
       std::memcpy(&value, arguments[i], bytes_of_word(word));
       values[word] = value;
+      in_order.push_back(value);
     }
   }
   if (s.keep) {
@@ -281,8 +322,9 @@ Code cuLaunchKernelEx(const LaunchConfig* config, Function function, void** argu
              !loaded.cubin.arguments[0].starts_with("map")) {
     entries /= 8;  // split_k of the core set
   }
-  Work work = [cubin = loaded.cubin, values, maps, entries] {
-    return product(cubin, values, maps, entries);
+  const bool copies = loaded.cubin.symbol == "tw_repack";
+  Work work = [copies, in_order, cubin = loaded.cubin, values, maps, entries] {
+    return copies ? repack(in_order) : product(cubin, values, maps, entries);
   };
   {
     const std::scoped_lock lock(s.mutex);

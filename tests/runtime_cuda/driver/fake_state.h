@@ -36,7 +36,8 @@ struct FakeState {
 
 // A cubin as the fake driver reads it: 64 bytes that begin like an object file, then a line of
 // words: symbol, types of inputs and results, layouts ("n" or "t") of A and B, elements by which A,
-// B and C are aligned, whether K is split, and the launch's arguments.
+// B and C are aligned, and the launch's arguments; then for each step before it "|", its symbol and
+// its arguments.
 struct FakeCubin {
   std::string symbol = "tw_kernel", in = "f16", out = "f16", a = "n", b = "n";
   int vector_a = 1, vector_b = 1, vector_c = 1;
