@@ -11,14 +11,17 @@
 #include "cli/problem_flags.h"
 #include "cli/progress.h"
 #include "cli/self_check.h"
+#include "cli/served.h"
 
 #include "base/hash.h"
+#include "tune/torch_column.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
 #include <algorithm>
 #include <chrono>
+#include <map>
 #include <memory>
 #include <optional>
 
@@ -30,12 +33,15 @@ using Clock = std::chrono::steady_clock;
 // So many steps in a row that could not be taken at all mean that nothing works any more.
 constexpr int kMostErrorsInARow = 3;
 
+constexpr const char* kServedReference = "cublaslt_heuristic";
+
 struct BenchFlags {
   ProblemFlags problems;
   CandidateArgument candidate;
   std::vector<std::string> modes = {"offline"};
-  std::string format = "human", run;
-  bool time = true, fresh = false;
+  std::vector<std::string> baselines;
+  std::string format = "human", run, effort = "normal", kernels, wisdom;
+  bool time = true, fresh = false, served = false;
   double gap_us = 0;  // 0: the usual
 };
 
@@ -70,6 +76,9 @@ std::string run_id(const BenchFlags& flags, const Cli& cli) {
   std::string text =
       fmt::format("bench|{}|{}|{}|{}", flags.candidate.program, flags.candidate.source_file,
                   flags.candidate.launch_file, cli.settings.text("tune.seed"));
+  if (flags.served) text += "|served";
+  if (!flags.baselines.empty()) text += fmt::format("|only {}", fmt::join(flags.baselines, " "));
+  if (flags.effort != "normal") text += "|" + flags.effort;
   if (flags.gap_us > 0) text += fmt::format("|gap {}", flags.gap_us);
   if (flags.fresh) text += fmt::format("|{}", Clock::now().time_since_epoch().count());
   return hash128(text).substr(0, 12);
@@ -98,6 +107,12 @@ class BenchRun {
     Result<Format> format = format_from(flags_.format);
     if (!format) return tl::unexpected(format.error());
     format_ = *format;
+    const std::optional<Effort> effort = effort_from(flags_.effort);
+    if (!effort) {
+      return fail(ErrorCode::usage, fmt::format("--effort: unknown effort '{}'", flags_.effort),
+                  "efforts: normal, sweep");
+    }
+    effort_ = *effort;
     Result<std::vector<Mode>> modes = modes_of(flags_.modes);
     if (!modes) return tl::unexpected(modes.error());
     modes_ = *std::move(modes);
@@ -115,6 +130,7 @@ class BenchRun {
                   "on a CPU offline is what a caller sees");
     }
     context_ = context_of(cli_, device_);
+    if (Status status = ask_the_library(); !status) return status;
     if (flags_.time) {
       if (auto s = require_honest_baselines(cli_, device_, context_); !s) return s;
     }
@@ -123,11 +139,42 @@ class BenchRun {
         open_shop(cli_, device_, [this](const std::string& text) { line_.remark(text); });
     if (!shop) return tl::unexpected(shop.error());
     shop_ = *std::move(shop);
+    if (Status status = check_baselines(); !status) return status;
     run_ = run_id(flags_, cli_);
     steps_ = problems_.list.size() * modes_.size();
     // A single product is quickly timed again, and who asks for it wants to see it timed.
     resume_ = flags_.time && !flags_.fresh && steps_ > 1 && database_;
     stop_ = &stop_on_signals();
+    return {};
+  }
+
+  // --served: what would serve each problem, before anything is timed.
+  Status ask_the_library() {
+    baselines_ = flags_.baselines;
+    if (!flags_.served) return {};
+    if (!flags_.candidate.program.empty() || !flags_.candidate.source_file.empty()) {
+      return fail(ErrorCode::usage, "--served goes with neither --program nor --source");
+    }
+    if (baselines_.empty()) baselines_ = {kServedReference};
+    Result<ServedKernels> served =
+        ServedKernels::choose(problems_.list, device_, flags_.kernels, flags_.wisdom);
+    if (!served) return tl::unexpected(served.error());
+    served_.emplace(*std::move(served));
+    return {};
+  }
+
+  // A baseline that nobody knows would leave nothing to compare with.
+  Status check_baselines() const {
+    std::vector<std::string> known = {kTorchColumn};
+    for (const BaselineInfo& info : shop_->rig->baselines(problems_.list.front())) {
+      known.push_back(info.name);
+    }
+    for (const std::string& name : baselines_) {
+      if (std::ranges::find(known, name) == known.end()) {
+        return fail(ErrorCode::usage, fmt::format("--baseline: there is no '{}' here", name),
+                    fmt::format("baselines: {}", fmt::join(known, ", ")));
+      }
+    }
     return {};
   }
 
@@ -145,7 +192,21 @@ class BenchRun {
     return {};
   }
 
-  Result<Candidate> candidate_for(const Problem& problem) {
+  // Who is benched: a candidate to compile, or a kernel that the library has.
+  struct Contender {
+    std::optional<Candidate> candidate;
+    std::optional<ServedKernel> served;
+    [[nodiscard]] const std::string& name() const {
+      return served ? served->program : candidate->name;
+    }
+  };
+
+  Result<Contender> contender_for(const Problem& problem) {
+    if (served_) {
+      Result<ServedKernel> kernel = served_->of(problem);
+      if (!kernel) return tl::unexpected(kernel.error());
+      return Contender{std::nullopt, *std::move(kernel)};
+    }
     CandidateArgument argument = flags_.candidate;
     if (argument.program.empty() && argument.source_file.empty()) {
       Result<CandidateArgument> chosen =
@@ -153,15 +214,17 @@ class BenchRun {
       if (!chosen) return tl::unexpected(chosen.error());
       argument = *std::move(chosen);
     }
-    return read_candidate(argument, problem, device_);
+    Result<Candidate> candidate = read_candidate(argument, problem, device_);
+    if (!candidate) return tl::unexpected(candidate.error());
+    return Contender{*std::move(candidate), std::nullopt};
   }
 
-  // The ok trial of this run for a problem, mode and program.
+  // The ok trial of this run for a problem, mode and program; of a served one, of its very kernel.
   Result<std::optional<Trial>> done_before(const Problem& problem, Mode mode,
-                                           const std::string& program) const {
+                                           const Contender& contender) const {
     TrialQuery query;
     query.problem = to_text(problem);
-    query.program = program;
+    query.program = contender.name();
     query.device = device_.fingerprint();
     query.mode = name_of(mode);
     query.run = run_;
@@ -169,6 +232,10 @@ class BenchRun {
     query.outcome = Outcome::ok;
     Result<std::vector<Trial>> found = database_->select(query);
     if (!found) return tl::unexpected(found.error());
+    if (contender.served) {
+      const std::string& hash = contender.served->binary.hash;
+      std::erase_if(*found, [&](const Trial& trial) { return trial.binary_hash != hash; });
+    }
     if (found->empty()) return std::optional<Trial>();
     return std::optional<Trial>(std::move(found->back()));  // the newest
   }
@@ -177,26 +244,30 @@ class BenchRun {
   // everything goes wrong.
   Status take(const Problem& problem, Mode mode) {
     ++step_;
-    Result<Candidate> candidate = candidate_for(problem);
-    if (!candidate) return pass_over(problem, candidate.error());
+    Result<Contender> contender = contender_for(problem);
+    if (!contender) return pass_over(problem, contender.error());
     if (resume_) {
-      Result<std::optional<Trial>> before = done_before(problem, mode, candidate->name);
+      Result<std::optional<Trial>> before = done_before(problem, mode, *contender);
       if (!before) return tl::unexpected(before.error());
       if (*before) {
         ++resumed_;
         ++ok_;
-        timed_.push_back(**std::move(before));
+        keep(**std::move(before), *contender);
         return {};
       }
     }
     show(problem, mode);
-    BenchStep step{mode, seed_, flags_.time, flags_.gap_us, nullptr};
+    BenchStep step{mode, seed_, flags_.time, effort_, flags_.gap_us, baselines_, nullptr};
     if (cli_.verbose) step.remark = [this](const std::string& text) { line_.remark(text); };
-    Result<Trial> trial = bench_one(*shop_, problem, *candidate, device_, step);
+    Result<Trial> trial = contender->served
+                              ? bench_binary(*shop_, problem, contender->name(),
+                                             {contender->served->binary, {}}, device_, step)
+                              : bench_one(*shop_, problem, *contender->candidate, device_, step);
     if (!trial) return pass_over(problem, trial.error());
     errors_in_a_row_ = 0;
     ++taken_;
     trial->run = run_;
+    if (contender->served) trial->policy = "served: " + contender->served->from;
     trial->host = context_.at("host");
     if (flags_.time && database_) {
       if (auto recorded = database_->insert(*trial); !recorded) {
@@ -208,13 +279,23 @@ class BenchRun {
     if (!flags_.time) {
       print(format_ == Format::human ? verdict_line(*trial) : to_json(*trial) + "\n");
     } else if (ok) {
-      timed_.push_back(*std::move(trial));
+      keep(*std::move(trial), *contender);
     } else {
       std::string text = verdict_line(*trial);
       text.pop_back();
       line_.remark(text);
     }
     return {};
+  }
+
+  // An ok trial, for the tables.
+  void keep(Trial trial, const Contender& contender) {
+    if (contender.served) {
+      if (auto row = served_row(trial, *contender.served, baselines_.front())) {
+        served_rows_[trial.mode].push_back(*std::move(row));
+      }
+    }
+    timed_.push_back(std::move(trial));
   }
 
   Status pass_over(const Problem& problem, const Error& error) {
@@ -252,6 +333,7 @@ class BenchRun {
     }
     print(render_winners(trials, format_, context));
     print("\n" + render_summary(summarize(trials, trials), format_, context));
+    if (served_) print("\n" + render_served(served_rows_[mode], baselines_.front(), format_));
     if (modes_.size() > 1) print("\n");
   }
 
@@ -293,6 +375,10 @@ class BenchRun {
   Context context_;
   std::optional<Database> database_;
   std::unique_ptr<Shop> shop_;
+  Effort effort_ = Effort::normal;
+  std::vector<std::string> baselines_;  // only these; empty: all
+  std::optional<ServedKernels> served_;
+  std::map<std::string, std::vector<ServedRow>> served_rows_;  // by mode
   std::string run_;
   std::size_t step_ = 0, steps_ = 0;  // problems times modes
   bool resume_ = false;
@@ -324,6 +410,19 @@ void add(CLI::App& app, Cli& cli, const char* name, const char* help, bool time)
                      "Mean of the exponential gaps between calls in mode server, microseconds "
                      "(default: 1000 on a GPU, 200 on a CPU)")
         ->check(CLI::PositiveNumber);
+    command->add_option("--baseline", flags->baselines,
+                        "Only these baselines (default: all; with --served cublaslt_heuristic)");
+    command->add_option("--effort", flags->effort, "normal, or sweep: shorter timings")
+        ->capture_default_str();
+    auto* served = command->add_flag(
+        "--served", flags->served,
+        "CUDA: the kernel that the runtime library would take from its bundles, whatever the "
+        "vendor's library can do");
+    command
+        ->add_option("--kernels", flags->kernels, "A folder of bundles besides the installed ones")
+        ->needs(served);
+    command->add_option("--wisdom", flags->wisdom, "A wisdom file instead of the installed ones")
+        ->needs(served);
     command->add_option("--run", flags->run, "Name of the run (default: derived from the flags)");
     command->add_flag("--fresh", flags->fresh, "Do not continue an earlier start");
   }
@@ -344,6 +443,7 @@ void add_bench(CLI::App& app, Cli& cli) {
       "  tilewright bench @demo --mode offline,server --format csv\n"
       "  tilewright bench --suite grid1000 --layouts nn,nt --mode offline,wall,server\n"
       "  tilewright bench 'gemm 8x1024x3584 bf16 nn' --program '<program>'\n"
+      "  tilewright bench --suite untuned200 --served --kernels build/kernels --effort sweep\n"
       "A second start of the same command on several problems continues where the first one "
       "stopped;\n`tilewright report` makes tables of what was recorded.",
       true);

@@ -7,6 +7,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 namespace tilewright {
 
 Result<std::unique_ptr<Shop>> open_shop(const Cli& cli, const Device& device, const Log& log) {
@@ -62,19 +64,31 @@ Result<CandidateArgument> default_candidate(const Database* database, const Prob
 
 Result<Trial> bench_one(Shop& shop, const Problem& problem, const Candidate& candidate,
                         const Device& device, const BenchStep& step) {
-  Result<std::unique_ptr<Workbench>> bench =
-      Workbench::create(problem, device, *shop.rig, shop.gate, step.mode, step.seed);
+  return bench_binary(shop, problem, candidate.name, shop.compiler.compile(candidate.source),
+                      device, step);
+}
+
+Result<Trial> bench_binary(Shop& shop, const Problem& problem, const std::string& name,
+                           const CompileResult& built, const Device& device,
+                           const BenchStep& step) {
+  Result<std::unique_ptr<Workbench>> bench = Workbench::create(
+      problem, device, *shop.rig, shop.gate, step.mode, step.seed, step.baselines);
   if (!bench) return tl::unexpected(bench.error());
   if (step.remark) {
     for (const std::string& remark : (*bench)->remarks()) step.remark(remark);
   }
-  EvaluationPlan plan = final_plan(device, step.mode, (*bench)->baselines());
+  EvaluationPlan plan = final_plan(device, step.mode, (*bench)->baselines(), step.effort);
   if (step.gap_us > 0 && step.mode == Mode::server) set_gap(plan.measure, step.gap_us);
+  if (!step.baselines.empty()) {
+    std::erase_if(plan.unpaired, [&](const std::string& unpaired) {
+      return std::ranges::find(step.baselines, unpaired) == step.baselines.end();
+    });
+  }
   plan.time = step.time;
   if (step.time) plan.stage = "bench";
-  Result<Trial> trial = (*bench)->evaluate(shop.compiler.compile(candidate.source), plan);
+  Result<Trial> trial = (*bench)->evaluate(built, plan);
   if (!trial) return trial;
-  trial->program = candidate.name;
+  trial->program = name;
   return trial;
 }
 

@@ -11,6 +11,7 @@
 #include <memory>
 #include <string>
 #include <utility>
+#include <vector>
 
 namespace tilewright {
 
@@ -36,13 +37,19 @@ struct Shop {
 struct BenchStep {
   Mode mode = Mode::offline;
   std::uint64_t seed = 1;
-  bool time = true;      // false: prove only
-  double gap_us = 0;     // server mode: mean of the gaps between calls; 0: the usual
-  Log remark = nullptr;  // about baselines that are absent; may be empty
+  bool time = true;  // false: prove only
+  Effort effort = Effort::normal;
+  double gap_us = 0;                   // server mode: mean of the gaps between calls; 0: the usual
+  std::vector<std::string> baselines;  // only these; empty: all
+  Log remark = nullptr;                // about baselines that are absent; may be empty
 };
 // An Error means that the runner failed; what the candidate does wrong is the trial's outcome.
 [[nodiscard]] Result<Trial> bench_one(Shop& shop, const Problem& problem,
                                       const Candidate& candidate, const Device& device,
                                       const BenchStep& step);
+// The same for a binary that is there already, of the program `name`.
+[[nodiscard]] Result<Trial> bench_binary(Shop& shop, const Problem& problem,
+                                         const std::string& name, const CompileResult& built,
+                                         const Device& device, const BenchStep& step);
 
 }  // namespace tilewright

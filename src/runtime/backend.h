@@ -2,6 +2,7 @@
 // What a device offers to the runtime library. api.cc has checked every call and operand before.
 #pragma once
 
+#include "launch/launch.h"
 #include "runtime/call.h"
 
 #include <memory>
@@ -24,6 +25,17 @@ struct Options {
 // What served a call, for tw_get_counts.
 enum class Origin { exact, nearest, built_in, vendor, empty };
 
+// The kernel of ours that runs a call whose operands are aligned to 16 bytes, as values, for who
+// wants to time it by itself.
+struct Choice {
+  Origin origin = Origin::built_in;
+  std::string program, why;
+  Launch launch;
+  std::string cubin;
+  int launches = 1;
+  std::string vendor_because;  // not empty: the vendor's library goes before it, and why
+};
+
 class Backend {
  public:
   virtual ~Backend() = default;
@@ -35,6 +47,12 @@ class Backend {
                                                           void* stream) = 0;
   // Lines of text for tw_explain, for alpha = 1 and beta = 0.
   [[nodiscard]] virtual tl::expected<std::string, Failure> explain(const Call& call) = 0;
+  // With alpha = 1 and beta = 0, or (`scales`) with any. TW_UNSUPPORTED where kernels are no files.
+  [[nodiscard]] virtual tl::expected<Choice, Failure> choose(const Call& /*call*/,
+                                                             bool /*scales*/) {
+    return tl::unexpected(
+        Failure{TW_UNSUPPORTED, "the kernels of this device are part of the library"});
+  }
 };
 
 [[nodiscard]] tl::expected<std::unique_ptr<Backend>, Failure> open_cpu(const Options& options);

@@ -85,9 +85,10 @@ Workbench::Workbench(const Problem& problem, const Device& device, Rig& rig, Qui
 
 Result<std::unique_ptr<Workbench>> Workbench::create(const Problem& problem, const Device& device,
                                                      Rig& rig, QuietGate& gate, Mode mode,
-                                                     std::uint64_t seed) {
+                                                     std::uint64_t seed,
+                                                     const std::vector<std::string>& only) {
   std::unique_ptr<Workbench> bench(new Workbench(problem, device, rig, gate, mode, seed));
-  if (Status status = bench->prepare(); !status) return tl::unexpected(status.error());
+  if (Status status = bench->prepare(only); !status) return tl::unexpected(status.error());
   return bench;
 }
 
@@ -105,12 +106,13 @@ Result<Opened> Workbench::open_libraries(std::vector<std::string>& present) {
 }
 
 // Opens the operands, proves each baseline and takes a quick look at which one is fastest.
-Status Workbench::prepare() {
+Status Workbench::prepare(const std::vector<std::string>& only) {
   Result<std::unique_ptr<Stand>> stand = rig_.stand(problem_, mode_, seed_);
   if (!stand) return tl::unexpected(stand.error());
   stand_ = *std::move(stand);
   std::vector<std::string> present;
   for (const BaselineInfo& info : rig_.baselines(problem_)) {
+    if (!only.empty() && std::ranges::find(only, info.name) == only.end()) continue;
     if (!info.available) {
       remarks_.push_back(fmt::format("{}: {}", info.name, info.why_not));
       continue;

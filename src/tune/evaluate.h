@@ -46,11 +46,11 @@ struct EvaluationPlan {
 // The bench of one problem: its operands, references and baselines.
 class Workbench {
  public:
-  // An Error if the operands do not fit or the runner does not start.
-  [[nodiscard]] static Result<std::unique_ptr<Workbench>> create(const Problem& problem,
-                                                                 const Device& device, Rig& rig,
-                                                                 QuietGate& gate, Mode mode,
-                                                                 std::uint64_t seed);
+  // An Error if the operands do not fit or the runner does not start. `only`: the baselines that
+  // are wanted; empty: all.
+  [[nodiscard]] static Result<std::unique_ptr<Workbench>> create(
+      const Problem& problem, const Device& device, Rig& rig, QuietGate& gate, Mode mode,
+      std::uint64_t seed, const std::vector<std::string>& only = {});
 
   // Never fails: what goes wrong with the candidate is the trial's outcome. An Error means that the
   // runner itself failed.
@@ -67,7 +67,7 @@ class Workbench {
  private:
   Workbench(const Problem& problem, const Device& device, Rig& rig, QuietGate& gate, Mode mode,
             std::uint64_t seed);
-  Status prepare();
+  Status prepare(const std::vector<std::string>& only);
   Result<Opened> open_libraries(std::vector<std::string>& present);
   [[nodiscard]] std::unique_ptr<QuietGate::Quiet> quiet_while_timing();
   void time_candidate(const Opened& opened, const EvaluationPlan& plan, Trial& trial);

@@ -113,6 +113,35 @@ TEST(Bench, RecordsASuiteResumesAndReports) {
   EXPECT_THAT(compared.output, AllOf(HasSubstr("nn.ours"), HasSubstr("1 above 1.25")));
 }
 
+TEST(Bench, OnlyTheBaselinesThatAreNamed) {
+  const Place place;
+  write_suite(place);
+  const Completion wrong = run_in(place, bench_of("nn", "offline", {"--baseline", "openglas"}));
+  EXPECT_EQ(wrong.exit_code, 2) << wrong.output;
+  EXPECT_THAT(wrong.output, AllOf(HasSubstr("'openglas'"), HasSubstr("openblas")));
+  EXPECT_TRUE(trials_in(place).empty());
+
+  const Completion one = run_until_done(
+      place, bench_of("nn", "offline", {"--baseline", "reference", "--effort", "sweep"}));
+  EXPECT_EQ(one.exit_code, 0) << one.output;
+  for (const Trial& trial : ok_trials_in(place)) {
+    EXPECT_EQ(trial.baselines.size(), 1U);
+    EXPECT_TRUE(trial.baselines.contains("reference"));
+  }
+  EXPECT_EQ(run_in(place, bench_of("nn", "offline", {"--effort", "much"})).exit_code, 2);
+}
+
+// Which kernels those are is tested in runtime_cuda; here only what is said where there are none.
+TEST(Bench, ServedIsForCudaDevices) {
+  const Place place;
+  write_suite(place);
+  const Completion cpu = run_in(place, {"--skip-self-check", "bench", "@untuned200", "--served"});
+  EXPECT_EQ(cpu.exit_code, 2) << cpu.output;
+  EXPECT_THAT(cpu.output, HasSubstr("--served"));
+  EXPECT_EQ(run_in(place, bench_of("nn", "offline", {"--served"})).exit_code, 2) << "a program too";
+  EXPECT_EQ(run_in(place, {"bench", "8x8x8", "--kernels", "."}).exit_code, 2);
+}
+
 TEST(Bench, KilledAtAnyMomentItLosesOneTrialAtMost) {
   const Place place;
   write_suite(place);

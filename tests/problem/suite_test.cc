@@ -12,9 +12,11 @@
 #include <stdlib.h>
 
 #include <algorithm>
+#include <cmath>
 #include <filesystem>
 #include <set>
 #include <string>
+#include <tuple>
 #include <vector>
 
 namespace tilewright {
@@ -213,7 +215,8 @@ TEST(Share, PartsTogetherAreTheWhole) {
 }
 
 TEST(Builtin, ComeWithTheProgramWhole) {
-  EXPECT_EQ(builtin_suites(), (std::vector<std::string>{"demo", "grid1000", "llm"}));
+  EXPECT_EQ(builtin_suites(),
+            (std::vector<std::string>{"demo", "grid1000", "llm", "odd", "untuned200"}));
   for (const auto& name : builtin_suites()) {
     const auto suite = read_suite("@" + name);
     ASSERT_TRUE(suite);
@@ -246,6 +249,27 @@ TEST(Builtin, TheDemoIsOfRealLayers) {
   }
   EXPECT_GE(shapes[0].size(), 12U);
   EXPECT_EQ(shapes[0], shapes[1]);
+}
+
+// The header of untuned200.csv says how its shapes were drawn.
+TEST(Builtin, TheUntunedShapesAreRandomOnes) {
+  Rng rng(200);
+  const auto size = [&rng] {
+    return static_cast<std::int64_t>(std::exp(rng.uniform() * std::log(16385.0)));
+  };
+  std::set<std::tuple<std::int64_t, std::int64_t, std::int64_t>> seen;
+  const auto suite = read_suite("@untuned200").value();
+  ASSERT_EQ(suite.entries.size(), 200U);
+  EXPECT_THAT(suite.notes, IsEmpty());
+  for (const auto& entry : suite.entries) {
+    std::tuple<std::int64_t, std::int64_t, std::int64_t> shape;
+    do {
+      std::get<0>(shape) = size();
+      std::get<1>(shape) = size();
+      std::get<2>(shape) = size();
+    } while (!seen.insert(shape).second);
+    EXPECT_EQ(shape, std::tuple(entry.problem.m, entry.problem.n, entry.problem.k));
+  }
 }
 
 }  // namespace

@@ -47,9 +47,11 @@ tl::unexpected<Failure> failed(const Error& error, tw_status otherwise) {
       error.hint.empty() ? error.message : fmt::format("{}; {}", error.message, error.hint)});
 }
 
+// With the strides of 0 that a problem has no word for.
 std::string in_words(const Call& call) {
   return fmt::format(
-      "{}{}", to_text(problem_of(call, 1, 0)),
+      "{}{}{}{}", to_text(problem_of(call, 1, 0)), call.lda == 0 ? " one row of A again" : "",
+      call.ldb == 0 ? " one row of B again" : "",
       call.batch > 1 ? fmt::format(" strides {} {} {}", call.stride_a, call.stride_b, call.stride_c)
                      : "");
 }
@@ -173,6 +175,33 @@ class CudaBackend : public Backend {
     }
     for (const std::string& note : (*ladder)->notes) text += "not: " + note + "\n";
     return text;
+  }
+
+  tl::expected<Choice, Failure> choose(const Call& given, bool scales) override {
+    if (given.empty()) return tl::unexpected(Failure{TW_UNSUPPORTED, "nothing to compute"});
+    const ContextGuard guard(context_.driver(), context_.handle());
+    if (auto current = check(guard); !current) return tl::unexpected(current.error());
+    const Call call = folded(given);
+    const auto ladder = build(call, true);
+    if (!ladder) return tl::unexpected(ladder.error());
+    Choice choice;
+    const Wish wish{.scales = scales, .finishes = call.activation != TW_NO_ACTIVATION};
+    for (const Rung& rung : (*ladder)->rungs) {
+      if (!wish.granted_by(rung)) continue;
+      if (rung.vendor != nullptr) {
+        choice.vendor_because = rung.why;
+        continue;
+      }
+      const BundleKernel& kernel = *rung.kernel->from;
+      choice.origin = rung.origin;
+      choice.program = kernel.program;
+      choice.why = rung.why;
+      choice.launch = kernel.launch;
+      choice.cubin = kernel.cubin;
+      choice.launches = static_cast<int>(rung.launches.size());
+      return choice;
+    }
+    return tl::unexpected(Failure{TW_UNSUPPORTED, "no kernel for " + in_words(call)});
   }
 
  private:

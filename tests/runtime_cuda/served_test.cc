@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: Apache-2.0
+// What `bench --served` asks of the library, on the driver made of host memory: the kernel that a
+// call would take, as a file and a launch; and the summary of such a bench.
+#include "cli/served.h"
+
+#include "runtime_cuda/fake_cuda.h"
+
+#include <gmock/gmock.h>
+
+namespace tilewright::runtime {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+class ServedTest : public CudaBackendTest {
+ protected:
+  static Problem problem(const char* text) { return *parse_problem(text); }
+};
+
+TEST_F(ServedTest, IsTheKernelThatExplainNames) {
+  const auto backend = open();
+  ASSERT_NE(backend, nullptr);
+  for (const char* text : {"64x64x64", "4096x4096x4096 bf16 nt", "4095x4095x4095", "16x4096x16384",
+                           "100x64x72 f16 tn out=f32 batch=3", "1x1x1 bf16 tt"}) {
+    const auto call = call_of(problem(text));
+    ASSERT_TRUE(call) << call.error().message;
+    const auto choice = backend->choose(*call, false);
+    ASSERT_TRUE(choice) << choice.error().message;
+    const std::string explained = backend->explain(*call).value();
+    EXPECT_THAT(explained.substr(0, explained.find("else ")), HasSubstr(choice->program));
+    EXPECT_THAT(choice->cubin, HasSubstr("tw_kernel"));
+    EXPECT_EQ(choice->launches, 1);
+    EXPECT_EQ(choice->vendor_because, "");
+    EXPECT_EQ(problem_of(*call, 1, 0), problem(text));
+  }
+  Call many = packed(5, 3, 7, 200000);
+  many.mode = TW_DETERMINISTIC;
+  EXPECT_GT(backend->choose(many, false).value().launches, 1);
+}
+
+TEST_F(ServedTest, KernelsAreFilesWhileTheyAreNeeded) {
+  write("core.twk", core(0));
+  std::filesystem::path file;
+  {
+    // The vendor's library is there, so what it would be left shows.
+    auto served = ServedKernels::choose(
+        {problem("64x64x64"), problem("4096x4096x4096"), problem("1x1x2147483648")},
+        described("h200.json"), folder_.path().string(), "");
+    ASSERT_TRUE(served) << served.error().message;
+    const auto small = served->of(problem("64x64x64"));
+    ASSERT_TRUE(small) << small.error().message;
+    EXPECT_EQ(small->from, "built in");
+    EXPECT_EQ(small->vendor_because, "");
+    EXPECT_TRUE(small->program.starts_with("sm80 form=direct"));
+    file = small->binary.path;
+    EXPECT_THAT(read_file(file).value(), HasSubstr("tw_kernel"));
+    EXPECT_FALSE(small->binary.launch.cuda.arguments.empty());
+    const auto large = served->of(problem("4096x4096x4096"));
+    ASSERT_TRUE(large);
+    EXPECT_THAT(large->vendor_because, HasSubstr("nothing was tuned"));
+    EXPECT_NE(large->binary.hash, small->binary.hash);
+    EXPECT_FALSE(large->program.empty());
+    EXPECT_FALSE(served->of(problem("1x1x2147483648")));
+    EXPECT_FALSE(served->of(problem("2x2x2")));
+  }
+  EXPECT_FALSE(std::filesystem::exists(file));
+  const auto cpu = ServedKernels::choose({problem("8x8x8")}, Device{}, "", "");
+  ASSERT_FALSE(cpu);
+  EXPECT_EQ(cpu.error().code, ErrorCode::usage);
+}
+
+TEST(ServedSummary, WithAndWithoutTheFallback) {
+  const std::vector<ServedRow> rows = {
+      {"gemm 64x64x64 f16 acc=f32 nn", "built in", false, 2.0, "faster"},
+      {"gemm 63x64x64 f16 acc=f32 nn", "built in", false, 0.5, "slower"},
+      {"gemm 4096x4096x4096 f16 acc=f32 nn", "exact", true, 0.25, "slower"},
+      {"gemm 4096x4096x2048 f16 acc=f32 nn", "nearest", true, 4.0, "faster"}};
+  const std::string text = render_served(rows, "cublaslt_heuristic", Format::md);
+  EXPECT_THAT(text, HasSubstr("of 4 problems it leaves 2 to the\nvendor's library"));
+  EXPECT_THAT(text, HasSubstr("1 of those it would have been faster"));
+  EXPECT_THAT(text, HasSubstr("| built in | 2 | 1 | 0 | 0 | 1 | 1.000 | 1.250 | 0.500 | 63x64x64"));
+  EXPECT_THAT(text,
+              HasSubstr("| all | 4 | 2 | 0 | 0 | 2 | 1.000 | 1.250 | 0.250 | 4096x4096x4096"));
+  EXPECT_THAT(text,
+              HasSubstr("| all, with the fallback | 4 | 1 | 2 | 0 | 1 | 1.000 | 1.000 | 0.500 "));
+  EXPECT_THAT(text, Not(HasSubstr("nothing")));
+  EXPECT_EQ(render_served({}, "cublaslt_heuristic", Format::human), "");
+}
+
+}  // namespace
+}  // namespace tilewright::runtime
