@@ -88,6 +88,8 @@ class LanguageModel {
                                                           const std::string& device = "cpu",
                                                           std::string* notes = nullptr);
   [[nodiscard]] TensorFile to_tensors() const;
+  // Takes the weights of a file of the same shape; trainers of this model go on with them.
+  [[nodiscard]] Status assign(const TensorFile& file);
   ~LanguageModel();
   LanguageModel(LanguageModel&&) noexcept;
   LanguageModel& operator=(LanguageModel&&) noexcept;

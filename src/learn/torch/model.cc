@@ -225,6 +225,17 @@ TensorFile LanguageModel::to_tensors() const {
   return file_of(impl_->network);
 }
 
+Status LanguageModel::assign(const TensorFile& file) {
+  const auto other = from_tensors(file, device());
+  if (!other) return tl::unexpected(other.error());
+  if (other->shape() != shape()) {
+    return fail(ErrorCode::refused, fmt::format("weights: of a model '{}', this one is '{}'",
+                                                other->shape().size, shape().size));
+  }
+  impl_->network.assign(other->impl_->network);
+  return {};
+}
+
 Status LanguageModel::save(const std::filesystem::path& path) const {
   return save_safetensors(path, to_tensors());
 }
