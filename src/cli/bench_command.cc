@@ -40,7 +40,8 @@ struct BenchFlags {
   CandidateArgument candidate;
   std::vector<std::string> modes = {"offline"};
   std::vector<std::string> baselines;
-  std::string format = "human", run, effort = "normal", kernels, wisdom;
+  std::string format = "human", run, effort = "normal";
+  runtime::Options library;  // --served
   bool time = true, fresh = false, served = false;
   double gap_us = 0;  // 0: the usual
 };
@@ -156,8 +157,7 @@ class BenchRun {
       return fail(ErrorCode::usage, "--served goes with neither --program nor --source");
     }
     if (baselines_.empty()) baselines_ = {kServedReference};
-    Result<ServedKernels> served =
-        ServedKernels::choose(problems_.list, device_, flags_.kernels, flags_.wisdom);
+    Result<ServedKernels> served = ServedKernels::choose(problems_.list, device_, flags_.library);
     if (!served) return tl::unexpected(served.error());
     served_.emplace(*std::move(served));
     return {};
@@ -419,10 +419,19 @@ void add(CLI::App& app, Cli& cli, const char* name, const char* help, bool time)
         "CUDA: the kernel that the runtime library would take from its bundles, whatever the "
         "vendor's library can do");
     command
-        ->add_option("--kernels", flags->kernels, "A folder of bundles besides the installed ones")
+        ->add_option("--kernels", flags->library.kernels,
+                     "A folder of bundles besides the installed ones")
         ->needs(served);
-    command->add_option("--wisdom", flags->wisdom, "A wisdom file instead of the installed ones")
+    command
+        ->add_option("--wisdom", flags->library.wisdom,
+                     "A wisdom file instead of the installed ones")
         ->needs(served);
+    command
+        ->add_option("--workspace-bytes", flags->library.workspace_bytes,
+                     "The workspace of a stream, as in tw_options")
+        ->check(CLI::PositiveNumber)
+        ->needs(served)
+        ->capture_default_str();
     command->add_option("--run", flags->run, "Name of the run (default: derived from the flags)");
     command->add_flag("--fresh", flags->fresh, "Do not continue an earlier start");
   }

@@ -82,15 +82,11 @@ Result<runtime::Call> call_of(const Problem& problem) {
 }
 
 Result<ServedKernels> ServedKernels::choose(const std::vector<Problem>& problems,
-                                            const Device& device, const std::string& kernels,
-                                            const std::string& wisdom) {
+                                            const Device& device, const runtime::Options& options) {
   if (device.kind != DeviceKind::cuda) {
     return fail(ErrorCode::usage, "--served: kernels of a CPU are part of the library, not files",
                 "it is for CUDA devices; on a CPU see tests/runtime_cpu");
   }
-  runtime::Options options;
-  options.kernels = kernels;
-  options.wisdom = wisdom;
   auto backend = runtime::open_cuda(options, device.cuda.ordinal);
   if (!backend) {
     return fail(ErrorCode::environment, backend.error().message,

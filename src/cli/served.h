@@ -34,11 +34,10 @@ struct ServedKernel {
 // is timed. The files of the cubins live as long as this.
 class ServedKernels {
  public:
-  // `kernels`: a folder of bundles, `wisdom`: a file; empty: the installed ones.
+  // An Error if the library does not open.
   [[nodiscard]] static Result<ServedKernels> choose(const std::vector<Problem>& problems,
                                                     const Device& device,
-                                                    const std::string& kernels,
-                                                    const std::string& wisdom);
+                                                    const runtime::Options& options);
   // An Error of code negative says why there is none.
   [[nodiscard]] Result<ServedKernel> of(const Problem& problem) const;
 

@@ -3,6 +3,7 @@
 // call would take, as a file and a launch; and the summary of such a bench.
 #include "cli/served.h"
 
+#include "problem/suite.h"
 #include "runtime_cuda/fake_cuda.h"
 
 #include <gmock/gmock.h>
@@ -41,12 +42,13 @@ TEST_F(ServedTest, IsTheKernelThatExplainNames) {
 
 TEST_F(ServedTest, KernelsAreFilesWhileTheyAreNeeded) {
   write("core.twk", core(0));
+  Options library;  // the vendor's is there, so what it would be left shows
+  library.kernels = folder_.path().string();
   std::filesystem::path file;
   {
-    // The vendor's library is there, so what it would be left shows.
     auto served = ServedKernels::choose(
         {problem("64x64x64"), problem("4096x4096x4096"), problem("1x1x2147483648")},
-        described("h200.json"), folder_.path().string(), "");
+        described("h200.json"), library);
     ASSERT_TRUE(served) << served.error().message;
     const auto small = served->of(problem("64x64x64"));
     ASSERT_TRUE(small) << small.error().message;
@@ -65,9 +67,29 @@ TEST_F(ServedTest, KernelsAreFilesWhileTheyAreNeeded) {
     EXPECT_FALSE(served->of(problem("2x2x2")));
   }
   EXPECT_FALSE(std::filesystem::exists(file));
-  const auto cpu = ServedKernels::choose({problem("8x8x8")}, Device{}, "", "");
+  const auto cpu = ServedKernels::choose({problem("8x8x8")}, Device{}, library);
   ASSERT_FALSE(cpu);
   EXPECT_EQ(cpu.error().code, ErrorCode::usage);
+}
+
+TEST_F(ServedTest, EveryUntunedShapeInEveryForm) {
+  const auto backend = open();
+  ASSERT_NE(backend, nullptr);
+  const auto suite = read_suite("@untuned200");
+  ASSERT_TRUE(suite);
+  for (const SuiteEntry& entry : suite->entries) {
+    for (unsigned form = 0; form < 8; ++form) {
+      Problem p = entry.problem;
+      p.in = p.out = (form & 4U) != 0 ? ElementType::bf16 : ElementType::f16;
+      p.a_transposed = (form & 1U) != 0;
+      p.b_transposed = (form & 2U) != 0;
+      const auto call = call_of(p);
+      ASSERT_TRUE(call) << call.error().message;
+      const auto choice = backend->choose(*call, false);
+      ASSERT_TRUE(choice) << choice.error().message;
+      EXPECT_EQ(choice->launches, 1) << to_text(p);
+    }
+  }
 }
 
 TEST(ServedSummary, WithAndWithoutTheFallback) {
