@@ -287,6 +287,16 @@ double operand_bytes(const Kernel& k, const Problem& p, const Device& device, do
   return once + (1 - keeps) * std::max(0.0, read - once);
 }
 
+// Microseconds of the kernel before that copies operands which no tensor map describes.
+double packing_time(const Program& p, const Problem& problem, const Device& device,
+                    double bandwidth, const CudaConstants& c) {
+  if (p.family().name != "sm90" || p.word("schedule") == "gather") return 0;
+  const double bytes = 2 * static_cast<double>(packed_bytes(problem));  // read and written
+  if (bytes == 0) return 0;
+  const double faster = bytes <= static_cast<double>(device.l2_bytes) ? c.pack_in_l2 : 1;
+  return c.pack_launch + bytes / (bandwidth * c.memory * faster) * 1e6;
+}
+
 }  // namespace
 
 CudaEstimate estimate_cuda(const Program& p, const Problem& problem, const Device& device,
@@ -342,6 +352,7 @@ CudaEstimate estimate_cuda(const Program& p, const Problem& problem, const Devic
   const double bandwidth = device.cuda.memory_bandwidth > 0 ? device.cuda.memory_bandwidth : 1e12;
   e.memory = (operand_bytes(k, problem, device, tiles, used * fit, c) + results) /
              (bandwidth * c.memory) * 1e6;
+  e.fixed += packing_time(p, problem, device, bandwidth, c);
   double sum = 0;
   for (const double limit : {e.latency, e.tensor, e.port, e.chip, e.memory}) {
     sum += std::pow(limit, c.blend);

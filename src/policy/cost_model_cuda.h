@@ -42,6 +42,10 @@ struct CudaConstants {
   double loose_latency = 0.7;
   double loose_rate = 12;
   double shared_rate = 14000;
+  // Nor what copying unaligned operands first costs: its launch, and how much faster than memory it
+  // is where L2 holds operands and copies.
+  double pack_launch = 1.2;
+  double pack_in_l2 = 2;
   // sm80
   double prologue80 = 0.291;
   double latency80 = 0.514;

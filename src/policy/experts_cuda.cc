@@ -239,7 +239,7 @@ constexpr std::array<std::string_view, 24> kTiles90 = {
     "schedule=pingpong tile_m=128 tile_n=192 tile_k=64",
     "schedule=pingpong tile_m=192 tile_n=128 tile_k=64",
 };
-// Where no tensor map describes A or B.
+// Where no tensor map describes A or B. The others copy such operands first.
 constexpr std::array<std::string_view, 7> kTilesGather = {
     "schedule=gather consumers=1 tile_m=64 tile_n=32 tile_k=64",
     "schedule=gather consumers=1 tile_m=64 tile_n=64 tile_k=64",
@@ -313,6 +313,11 @@ std::string_view order_of(const Wishes& tile, const Problem& p, const Device& de
   return rows > 1 ? "raster=n group=1" : "raster=m group=1";
 }
 
+// The epilogue that stores through shared memory, where the tile and the results allow it.
+std::string_view staged_epilogue(const Problem& problem) {
+  return alignment_of(problem).c == 8 ? "epilogue=tma" : "epilogue=shared";
+}
+
 struct Palette {
   const Problem& problem;
   const Device& device;
@@ -321,7 +326,8 @@ struct Palette {
 
   void add(const Walk& walk, std::string_view tile, std::string_view more) {
     Wishes wishes, fixed;
-    wish(wishes, "in_flight=1 cluster=1x1 grid=persistent epilogue=tma copies=together");
+    wish(wishes, "in_flight=1 cluster=1x1 grid=persistent copies=together");
+    wish(wishes, staged_epilogue(problem));
     wish(wishes, kLongestRing);
     wish(wishes, more);
     wish(wishes, tile);
@@ -331,8 +337,8 @@ struct Palette {
     for (const std::string_view split : kSplits) {
       Wishes exact = fixed;
       wish(exact, split);
-      // A shorter ring beside a tensor-copy epilogue is better than a longer one without.
-      wish(exact, "epilogue=tma");
+      // A shorter ring beside a staged epilogue is better than a longer one without.
+      wish(exact, staged_epilogue(problem));
       auto program = walk.nearest(wishes, exact);
       if (!program) {
         exact.pop_back();
@@ -353,6 +359,9 @@ std::optional<Program> expert_program(const Expert& expert, const Problem& probl
   wish(wishes, "in_flight=1 cluster=1x1 epilogue=exchange copies=together");
   wish(wishes, expert.wishes);
   wish(wishes, order_of(wishes, problem, device));
+  if (expert.wishes.find("epilogue=tma") != std::string_view::npos) {
+    wish(wishes, staged_epilogue(problem));
+  }
   wish(wishes, expert.wishes.find("group=16") != std::string_view::npos ? "group=16" : "");
   for (const auto& w : wishes) {
     // A schedule that the shape does not allow has no near relative.

@@ -130,11 +130,14 @@ void check_sm90(const Candidate& candidate, const Made& made, const MachineCode&
   EXPECT_EQ(code.count("HGMMA"), code.count("HGMMA", shape));
   EXPECT_EQ(code.count("HGMMA"), code.count("HGMMA", sums));
   const CudaAlignment aligned = alignment_of(candidate.problem);
-  EXPECT_EQ(code.count("UTMALDG", "3D") > 0, aligned.a == 8 || aligned.b == 8);
+  const bool gathers = p.word("schedule") == "gather";
+  const bool packs = !gathers && (aligned.a < 8 || aligned.b < 8);  // by 16-byte loads
+  EXPECT_EQ(code.count("UTMALDG", "3D") > 0, !gathers || aligned.a == 8 || aligned.b == 8);
   const auto loose = [](int vector) { return vector > 1 && vector < 8; };
-  EXPECT_EQ(code.count("LDGSTS") > 0, loose(aligned.a) || loose(aligned.b));
+  EXPECT_EQ(code.count("LDGSTS") > 0, gathers && (loose(aligned.a) || loose(aligned.b)));
   const bool through_l2 = p.word("reduce") == "workspace" || p.word("reduce") == "spread";
-  EXPECT_EQ(code.count("LDG", "128") > 0, aligned.a == 1 || aligned.b == 1 || through_l2);
+  EXPECT_EQ(code.count("LDG", "128") > 0,
+            packs || (gathers && (aligned.a == 1 || aligned.b == 1)) || through_l2);
   const std::string_view cluster = p.word("cluster");
   const bool multicast = !cluster.empty() && cluster != "1x1";
   EXPECT_EQ(code.count("UTMALDG", "MULTICAST") > 0, multicast);
@@ -144,7 +147,7 @@ void check_sm90(const Candidate& candidate, const Made& made, const MachineCode&
   // A whole warpgroup beyond those that multiply is there to copy, or to give its registers away.
   const int threads = made.source.launch.cuda.threads;
   bool gives = p.word("schedule") != "single" && threads % 128 == 0;
-  if (p.word("schedule") == "gather") {
+  if (gathers) {
     constexpr std::array<std::int64_t, 3> kKept = {192, 104, 64};
     gives = sums_of(p) > kKept[static_cast<std::size_t>(p.number("consumers") - 1)];
   }

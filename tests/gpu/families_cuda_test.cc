@@ -146,6 +146,17 @@ TEST_F(CudaFamilies, Sm90) {
   }
 }
 
+// Operands that are copied to aligned rows first, or gathered by threads: both, or one of them.
+TEST_F(CudaFamilies, Sm90OfAnyAlignment) {
+  if (device_.has("sm90a") == false) GTEST_SKIP() << "no Hopper device: " << device_.name;
+  for (const char* text :
+       {"gemm 133x77x301 f16 nn", "gemm 1023x1025x1027 f16 nt", "gemm 517x259x391 bf16 tt batch=2",
+        "gemm 300x1002x2001 f16 tn", "gemm 200x328x456 bf16 nn lda=459 out=f32 alpha=any beta=any",
+        "gemm 129x4097x65 f16 tn ldc=4104", "gemm 70x66x4099 bf16 nt batch=3"}) {
+    prove("sm90", text, 12, false);
+  }
+}
+
 // What a person wrote goes through the same gate.
 TEST_F(CudaFamilies, TheExampleFromOutside) {
   const std::string path = TILEWRIGHT_SOURCE_DIR "/examples/tiled_gemm";
@@ -166,6 +177,7 @@ TEST_F(CudaFamilies, Small) {
   if (!device_.has("sm90a")) return;
   prove("sm90", "gemm 136x200x264 f16 nn", 10, true);
   prove("sm90", "gemm 200x136x520 bf16 nt", 10, true);
+  prove("sm90", "gemm 135x201x265 f16 nn", 10, true);
 }
 
 }  // namespace

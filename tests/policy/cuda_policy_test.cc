@@ -148,6 +148,28 @@ TEST(CudaPolicy, ExpertsFollowTheClass) {
   }
 }
 
+// Copying them first costs less than loading them without the copy engine.
+TEST(CudaPolicy, LargeOddProductsAreCopiedFirst) {
+  const Problem odd = problem_of("4095x4095x4095 f16 acc=f32 nn");
+  const Problem even = problem_of("4096x4096x4096 f16 acc=f32 nn");
+  const auto first = shortlist(odd, invented_h200(), 6);
+  ASSERT_EQ(first.size(), 6U);
+  for (const Program& program : first) {
+    EXPECT_EQ(program.family().name, "sm90") << program.text();
+    EXPECT_NE(program.find_word("schedule"), "gather") << program.text();
+  }
+  // 2 * 2 * 33.5 MB, which L2 does not hold.
+  const Program with = parse_program(
+                           "sm90 schedule=cooperative consumers=2 tile_m=128 tile_n=256 tile_k=64 "
+                           "stages=4 split_k=1 cluster=1x1 grid=persistent in_flight=1 "
+                           "epilogue=direct raster=m group=8 sizes=runtime")
+                           .value();
+  const double more = estimate_cuda(with, odd, invented_h200()).fixed -
+                      estimate_cuda(with, even, invented_h200()).fixed;
+  EXPECT_GT(more, 25);
+  EXPECT_LT(more, 60);
+}
+
 TEST(CudaRanking, BeatsALargerRandomSample) {
   const Device device = invented_h200();
   for (const char* text : {"256x256x256 f16 acc=f32 nn", "1024x1024x1024 f16 acc=f32 nn",
