@@ -267,7 +267,7 @@ class BenchRun {
     errors_in_a_row_ = 0;
     ++taken_;
     trial->run = run_;
-    if (contender->served) trial->policy = "served: " + contender->served->from;
+    if (contender->served) trial->policy = std::string(kServedPolicy) + contender->served->from;
     trial->host = context_.at("host");
     if (flags_.time && database_) {
       if (auto recorded = database_->insert(*trial); !recorded) {

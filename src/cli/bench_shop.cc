@@ -35,7 +35,9 @@ Result<CandidateArgument> default_candidate(const Database* database, const Prob
   std::string recorded;
   if (database != nullptr) {
     const auto best = database->best(to_text(problem), device.fingerprint(), "offline");
-    if (best && *best && !(*best)->program.starts_with("source:")) {
+    // What a kernel of a bundle was generated from need not be legal for what it can serve.
+    const bool found = best && *best && !(*best)->policy.starts_with(kServedPolicy);
+    if (found && !(*best)->program.starts_with("source:")) {
       recorded = (*best)->program;
       if ((*best)->stage == "final") {
         argument.program = recorded;

@@ -10,6 +10,7 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -26,6 +27,9 @@ struct Shop {
 // On the heap: the rig keeps a reference to the compiler.
 [[nodiscard]] Result<std::unique_ptr<Shop>> open_shop(const Cli& cli, const Device& device,
                                                       const Log& log);
+
+// How the policy of a trial begins that timed a kernel of the runtime library.
+inline constexpr std::string_view kServedPolicy = "served: ";
 
 // What to bench for a problem when no program was named: the fastest winner that is recorded, else
 // what was imported, else whatever else is recorded, else the cost model's first choice.

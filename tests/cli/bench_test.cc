@@ -131,6 +131,28 @@ TEST(Bench, OnlyTheBaselinesThatAreNamed) {
   EXPECT_EQ(run_in(place, bench_of("nn", "offline", {"--effort", "much"})).exit_code, 2);
 }
 
+// A kernel that the library would serve a problem with is no known program of that problem.
+TEST(Bench, WhatWasServedIsNotTheBestKnownProgram) {
+  const Place place;
+  write_suite(place);
+  ASSERT_EQ(run_until_done(place, bench_of("nn", "offline")).exit_code, 0);
+  std::vector<Trial> known = ok_trials_in(place);
+  ASSERT_FALSE(known.empty());
+  Trial served = known.front();
+  served.policy = "served: nearest";
+  served.program = "sm90 of another shape";
+  served.time_us /= 1000;
+  {
+    auto database = Database::open(place.file("tuning.db"), Database::Access::read_write);
+    ASSERT_TRUE(database);
+    ASSERT_TRUE(database->insert(served));
+  }
+  const Completion again =
+      run_in(place, {"--skip-self-check", "bench", "4x8x8", "--effort", "sweep"});
+  EXPECT_THAT(again.output, Not(HasSubstr("of another shape")));
+  EXPECT_NE(again.exit_code, 2) << again.output;
+}
+
 // Which kernels those are is tested in runtime_cuda; here only what is said where there are none.
 TEST(Bench, ServedIsForCudaDevices) {
   const Place place;
