@@ -187,14 +187,26 @@ class LargeRuntimeCuda : public RuntimeCuda {
 
  private:
   void fill_inputs(const Product& p, Rng& rng) {
+    // One list of numbers again and again, of a length that no stride divides: drawing hundreds of
+    // millions takes longer than all the rest.
+    constexpr std::size_t kPeriod = 65521;
     const auto draw = [&](DeviceMatrix& matrix, std::size_t count) {
-      make(matrix, count * 2, 0);
-      std::uint8_t* const base = matrix.host.data() + matrix.at;
-      for (std::size_t i = 0; i < count; ++i) {
-        store(p.in(), base, static_cast<std::int64_t>(i),
-              (static_cast<double>(rng.below(17)) - 8) / 8);
+      std::vector<std::uint16_t> bits(kPeriod);
+      std::vector<float> numbers(kPeriod);
+      for (std::size_t i = 0; i < kPeriod; ++i) {
+        const double number = (static_cast<double>(rng.below(17)) - 8) / 8;
+        numbers[i] = static_cast<float>(number);
+        store(p.in(), bits.data(), static_cast<std::int64_t>(i), number);
       }
-      decode(matrix, p.in());
+      make(matrix, count * sizeof bits[0], 0);
+      matrix.values.resize(count);
+      std::uint8_t* const base = matrix.host.data() + matrix.at;
+      for (std::size_t from = 0; from < count; from += kPeriod) {
+        const std::size_t some = std::min(kPeriod, count - from);
+        std::memcpy(base + from * sizeof bits[0], bits.data(), some * sizeof bits[0]);
+        std::copy_n(numbers.begin(), some,
+                    matrix.values.begin() + static_cast<std::ptrdiff_t>(from));
+      }
       upload(matrix);
     };
     const tw_gemm_desc& d = p.desc;
