@@ -90,6 +90,39 @@ TEST_F(CudaKernelTest, LaunchesWithPackedArguments) {
   EXPECT_EQ(c[0], 1U);
 }
 
+TEST_F(CudaKernelTest, StepsComeBeforeInOrder) {
+  launch_.cuda.before = {{"tw_count", {"1", "1", "1"}, 32, {"a", "c", "workspace", "i32:N"}},
+                         {"tw_count", {"2", "1", "1"}, 32, {"b", "c", "workspace", "i32:K"}}};
+  auto kernel = load();
+  ASSERT_TRUE(kernel) << kernel.error().message;
+  std::uint32_t c[3] = {};
+  const std::uint32_t workspace = 5;
+  CudaOperands operands;
+  operands.c = reinterpret_cast<cuda::Pointer>(c);
+  operands.workspace = reinterpret_cast<cuda::Pointer>(&workspace);
+  ASSERT_TRUE(kernel->launch(problem_, {60, 50, 40}, operands, 1, 0, nullptr));
+  EXPECT_EQ(c[0], 3U);
+  EXPECT_EQ(c[1], 15U);
+  EXPECT_EQ(c[2], 60U);  // the kernel came last
+}
+
+TEST_F(CudaKernelTest, StepsAreComparedAtLoad) {
+  launch_.cuda.before = {{"tw_refuse", {"1", "1", "1"}, 32, {"a", "i32:N"}}};
+  EXPECT_FALSE(load());  // no such kernel
+  EXPECT_THAT(load("tw_count 8 8 8 4\ntw_refuse 8 8\n").error().message,
+              HasSubstr("tw_refuse arguments[1] 'i32:N' has 4 bytes, the parameter has 8"));
+  EXPECT_THAT(load("tw_count 8 8 8 4\ntw_refuse 8\n").error().message, HasSubstr("one too many"));
+  EXPECT_THAT(load("tw_count 8 8 8 4\ntw_refuse 8 4 4\n").error().message,
+              HasSubstr("more parameters than the launch's 2 tw_refuse arguments"));
+  auto kernel = load("tw_count 8 8 8 4\ntw_refuse 8 4\n");
+  ASSERT_TRUE(kernel) << kernel.error().message;
+  std::uint32_t c[3] = {};
+  CudaOperands operands;
+  operands.c = reinterpret_cast<cuda::Pointer>(c);
+  EXPECT_FALSE(kernel->launch(problem_, {60, 50, 40}, operands, 1, 0, nullptr));
+  EXPECT_EQ(c[0], 0U);  // the kernel was not launched
+}
+
 TEST_F(CudaKernelTest, MapsAreParametersOf128Bytes) {
   launch_.cuda.maps = {{'a', 64, 64, 128, 256}};
   launch_.cuda.arguments = {"map0", "c"};
