@@ -107,7 +107,43 @@ TEST_F(PackingTest, TakesAWorkspaceOrLeavesTheCallToOthers) {
   EXPECT_THAT(small, HasSubstr("bytes of workspace"));
   EXPECT_LT(small.find("  sm90 "), small.find("  sm80 "));
   EXPECT_THAT(large, Not(HasSubstr("  sm90 ")));
-  EXPECT_THAT(large, HasSubstr("bytes of workspace, of which 0 are a head"));
+  // With 32 MiB that one is cut in four.
+  options_.workspace_bytes = 32 << 20;
+  const std::string cut = open()->explain(packed(4095, 4095, 4095)).value();
+  EXPECT_LT(cut.find("  sm90 "), cut.find("  sm80 "));
+  EXPECT_THAT(cut, HasSubstr("; 4 launches"));
+}
+
+// Copies that do not fit the workspace are made in parts, of which each is right.
+TEST_F(PackingTest, IsCutWhereCopiesDoNotFit) {
+  options_.workspace_bytes = 20 << 10;
+  const auto backend = open_packing();
+  ASSERT_NE(backend, nullptr);
+  Rng rng(8);
+  std::size_t launches = 0;
+  for (Call call : {packed(200, 300, 33), packed(30, 20, 100, 5), packed(300, 60, 41)}) {
+    for (const bool transposed : {false, true}) {
+      call.a_transposed = call.b_transposed = transposed;
+      if (transposed) {
+        call.lda = call.m;
+        call.ldb = call.k;
+      }
+      Case c;
+      c.call = call;
+      c.fill(rng, {1, 3, 5}, true);
+      fake().kept.clear();
+      fake().keep = true;
+      expect_right(*backend, c, stream(7));
+      EXPECT_GE(fake().kept.size(), 4U);
+      launches += fake().kept.size();
+    }
+  }
+  EXPECT_EQ(launches % 2, 0U);
+  // One tile of such depth alone is more.
+  Case deep;
+  deep.call = packed(64, 64, 1001);
+  deep.fill(rng);
+  EXPECT_FALSE(backend->run(deep.call, deep.operands, stream(7)));
 }
 
 }  // namespace

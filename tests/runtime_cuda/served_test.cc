@@ -73,6 +73,7 @@ TEST_F(ServedTest, KernelsAreFilesWhileTheyAreNeeded) {
 }
 
 TEST_F(ServedTest, EveryUntunedShapeInEveryForm) {
+  options_.workspace_bytes = 512 << 20;  // for copies in one launch
   const auto backend = open();
   ASSERT_NE(backend, nullptr);
   const auto suite = read_suite("@untuned200");

@@ -14,8 +14,31 @@ cuda::Pointer address(const void* pointer) {
   return reinterpret_cast<cuda::Pointer>(pointer);
 }
 
-Grain grain_of(const ShelfKernel& kernel) {
-  return {kernel.tile_m, kernel.tile_n, kernel.split, !kernel.hopper};
+Grain grain_of(const ShelfKernel& kernel, const Call& call, std::int64_t workspace) {
+  const Grain grain{kernel.tile_m, kernel.tile_n, kernel.split, !kernel.hopper};
+  return kernel.copies.any() ? fitting(grain, call, kernel.copies, workspace) : grain;
+}
+
+// A launch of `kernel` for all of `call`, with addresses, alpha and beta of 0.
+Result<CudaCall> resolved_for(ShelfKernel& kernel, const Call& call, const Device& device) {
+  const Launch& launch = kernel.from->launch;
+  const Problem problem = problem_of(call, 1, 0);
+  const int sms = device.cuda.multiprocessors;
+  const auto shared = shared_bytes(launch, problem, {call.m, call.n, call.k}, sms);
+  if (!shared) return tl::unexpected(shared.error());
+  const auto slots = kernel.loaded->slots(*shared);
+  if (!slots) return tl::unexpected(slots.error());
+  CudaOperands operands;
+  operands.activation = call.activation;
+  // One entry has no stride to step by, whatever the caller said of it.
+  const std::int64_t steps = call.batch > 1 ? 1 : 0;
+  const CudaStrides strides{call.lda,
+                            call.ldb,
+                            call.ldc,
+                            steps * call.stride_a,
+                            steps * call.stride_b,
+                            steps * call.stride_c};
+  return resolve(launch, problem, strides, operands, 0, 0, sms, *slots);
 }
 
 // Whether a call that asks for no more than `later` gives never gets past `earlier`.
@@ -115,9 +138,8 @@ Result<Rung> rung_of(ShelfKernel& kernel, const Call& call, const Device& device
     return fail(ErrorCode::negative, std::move(reason));
   };
   if (std::string reason = kernel.why_not(call); !reason.empty()) return refuse(std::move(reason));
-  const std::vector<Part> parts = parts_of(call, grain_of(kernel));
+  const std::vector<Part> parts = parts_of(call, grain_of(kernel, call, workspaces.bytes()));
   if (parts.empty()) return refuse("it would take more than 4096 launches");
-  const Launch& launch = kernel.from->launch;
   Rung rung;
   rung.kernel = &kernel;
   rung.scales = kernel.scaled || kernel.from->served;
@@ -125,32 +147,15 @@ Result<Rung> rung_of(ShelfKernel& kernel, const Call& call, const Device& device
   rung.sums_nothing = !kernel.maps_input;
   rung.alignment = kernel.address_alignment();
   for (const Part& part : parts) {
-    const Call one = part_call(call, part);
-    Problem problem = problem_of(one, 1, 0);
-    const auto shared =
-        shared_bytes(launch, problem, {one.m, one.n, one.k}, device.cuda.multiprocessors);
-    if (!shared) return tl::unexpected(shared.error());
-    const auto slots = kernel.loaded->slots(*shared);
-    if (!slots) return tl::unexpected(slots.error());
-    CudaOperands operands;
-    operands.activation = call.activation;
-    // One entry has no stride to step by, whatever the caller said of it.
-    const std::int64_t steps = one.batch > 1 ? 1 : 0;
-    const CudaStrides strides{one.lda,
-                              one.ldb,
-                              one.ldc,
-                              steps * one.stride_a,
-                              steps * one.stride_b,
-                              steps * one.stride_c};
-    auto resolved =
-        resolve(launch, problem, strides, operands, 0, 0, device.cuda.multiprocessors, *slots);
+    auto resolved = resolved_for(kernel, part_call(call, part), device);
     if (!resolved) return tl::unexpected(resolved.error());
     rung.workspace = std::max(rung.workspace, resolved->workspace_bytes);
     rung.zeroed = std::max(rung.zeroed, resolved->zeroed_bytes);
-    if (resolved->workspace_bytes > 0 && parts.size() > 1) {
-      return refuse("it needs a workspace, and several launches");
-    }
     rung.launches.push_back({offsets_of(call, part), *std::move(resolved)});
+  }
+  // The heads of parts of different sizes would not end at the same place.
+  if (rung.zeroed > 0 && parts.size() > 1) {
+    return refuse("it needs a workspace with a head, and several launches");
   }
   if (rung.workspace > 0 && !workspaces.fits(rung.workspace, rung.zeroed)) {
     return refuse(fmt::format("it needs {} bytes of workspace, of which {} are a head",

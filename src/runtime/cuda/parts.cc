@@ -18,18 +18,52 @@ std::int64_t ceil_div(std::int64_t a, std::int64_t b) {
   return a / b + (a % b != 0 ? 1 : 0);
 }
 
+// In double: sizes may be beyond what any memory holds.
+double copied_bytes(const Call& call, Copies copies) {
+  const auto copy = [&call](std::int64_t rows, std::int64_t columns, std::int64_t batch_stride) {
+    const bool once = batch_stride == 0 || call.batch <= 1;
+    return (once ? 1 : static_cast<double>(call.batch)) * static_cast<double>(rows) *
+               static_cast<double>(ceil_div(columns, 8) * 16) +
+           256;
+  };
+  return (copies.a ? copy(call.a_rows(), call.a_columns(), call.stride_a) : 0) +
+         (copies.b ? copy(call.b_rows(), call.b_columns(), call.stride_b) : 0);
+}
+
 }  // namespace
 
+Grain fitting(Grain grain, const Call& call, Copies copies, std::int64_t bytes) {
+  const auto half = [](std::int64_t size, std::int64_t tile) {
+    return ceil_div(size / 2, tile) * tile;
+  };
+  Call part = call;
+  while (copied_bytes(part, copies) > static_cast<double>(bytes)) {
+    const std::int64_t rows = half(part.m, grain.tile_m), columns = half(part.n, grain.tile_n);
+    const bool cuts_rows = copies.a && rows < part.m, cuts_columns = copies.b && columns < part.n;
+    if (part.batch > 1) {
+      part.batch = grain.most_batch = ceil_div(part.batch, 2);
+    } else if (cuts_rows && (part.m >= part.n || !cuts_columns)) {
+      part.m = grain.most_m = rows;
+    } else if (cuts_columns) {
+      part.n = grain.most_n = columns;
+    } else {
+      break;
+    }
+  }
+  return grain;
+}
+
 std::vector<Part> parts_of(const Call& call, const Grain& grain) {
-  const std::int64_t columns = std::min(call.n, kMostExtent);
+  const std::int64_t columns = std::min({call.n, kMostExtent, grain.most_n});
   const std::int64_t tiles_n = ceil_div(columns, grain.tile_n);
   // Whole tiles of rows, so many that all of them can be counted.
   const std::int64_t most_tiles_m = std::max<std::int64_t>(kMostTiles / grain.split / tiles_n, 1);
-  const std::int64_t rows = std::min({call.m, kMostExtent, most_tiles_m * grain.tile_m});
+  const std::int64_t rows =
+      std::min({call.m, kMostExtent, most_tiles_m * grain.tile_m, grain.most_m});
   const std::int64_t tiles = tiles_n * ceil_div(rows, grain.tile_m) * grain.split;
   std::int64_t entries = std::clamp<std::int64_t>(kMostTiles / tiles, 1, kMostExtent);
   if (grain.batch_in_z) entries = std::min(entries, kMostGridZ / grain.split);
-  entries = std::min(entries, call.batch);
+  entries = std::min({entries, call.batch, grain.most_batch});
   const std::int64_t along_m = ceil_div(call.m, rows), along_n = ceil_div(call.n, columns);
   const std::int64_t along_batch = ceil_div(call.batch, entries);
   if (along_m > kMostParts || along_n > kMostParts || along_batch > kMostParts ||

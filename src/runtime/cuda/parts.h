@@ -16,7 +16,18 @@ struct Grain {
   std::int64_t split = 1;
   bool batch_in_z =
       true;  // the grid's z is batch * split (sm80); else tiles of all entries are in x
+  // Rows and columns, multiples of 8 if below the call's, and entries of a launch.
+  std::int64_t most_m = INT64_MAX, most_n = INT64_MAX, most_batch = INT64_MAX;
 };
+
+// Which operands a kernel copies to rows of whole 16 bytes before.
+struct Copies {
+  bool a = false, b = false;
+  [[nodiscard]] bool any() const { return a || b; }
+};
+// `grain` in parts whose copies take at most so many bytes: the batch is cut first, then what is
+// longer of rows and columns. Parts that cannot be cut further may take more.
+[[nodiscard]] Grain fitting(Grain grain, const Call& call, Copies copies, std::int64_t bytes);
 
 // Rows [m0, m0 + m), columns [n0, n0 + n) and entries [b0, b0 + batch) of the result.
 struct Part {

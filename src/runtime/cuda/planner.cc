@@ -63,7 +63,8 @@ std::vector<ShelfKernel*> Planner::built_in(const Call& call) {
   std::vector<std::pair<double, ShelfKernel*>> found;
   const Call by = as_chosen_by(call);
   for (ShelfKernel* kernel : shelf_.core(call)) {
-    if (allowed(*kernel, call)) found.emplace_back(expected_seconds(*kernel, by, device_), kernel);
+    if (allowed(*kernel, call))
+      found.emplace_back(expected_seconds(*kernel, by, device_, workspaces_.bytes()), kernel);
   }
   std::ranges::stable_sort(found, {}, [](const auto& pair) { return pair.first; });
   std::vector<ShelfKernel*> kernels;
@@ -151,7 +152,8 @@ Ladder Planner::build(const Call& call, bool may_load) {
   }
   for (ShelfKernel* kernel : built_in(call)) {
     add(ladder, *kernel, call, Origin::built_in,
-        fmt::format("expected {:.1f} us", 1e6 * expected_seconds(*kernel, call, device_)),
+        fmt::format("expected {:.1f} us",
+                    1e6 * expected_seconds(*kernel, call, device_, workspaces_.bytes())),
         may_load);
   }
   prune(ladder);

@@ -30,9 +30,8 @@ double ceil_div(std::int64_t a, std::int64_t b) {
   return static_cast<double>((a + b - 1) / b);
 }
 
-}  // namespace
-
-double expected_seconds(const ShelfKernel& kernel, const Call& call, const Device& device) {
+// Of one launch.
+double launch_seconds(const ShelfKernel& kernel, const Call& call, const Device& device) {
   const double sms = std::max(1, device.cuda.multiprocessors);
   const double rows = ceil_div(call.m, kernel.tile_m), columns = ceil_div(call.n, kernel.tile_n);
   const double split = static_cast<double>(kernel.split);
@@ -42,10 +41,10 @@ double expected_seconds(const ShelfKernel& kernel, const Call& call, const Devic
   const double tile = static_cast<double>(kernel.tile_m * kernel.tile_n);
   const double edges = static_cast<double>(kernel.tile_m + kernel.tile_n);
   const int worst = std::min(kernel.from->alignment[0], kernel.from->alignment[1]);
-  const double slow_loads = kernel.packs ? 1.0
-                            : worst == 1 ? kUnalignedLoads
-                            : worst < 8  ? 1.5
-                                         : 1.0;
+  const double slow_loads = kernel.copies.any() ? 1.0
+                            : worst == 1        ? kUnalignedLoads
+                            : worst < 8         ? 1.5
+                                                : 1.0;
 
   const double products = each * 2 * tile * depth / (kernel.hopper ? kWgmmaFlop : kMmaFlop);
   const double port = each * edges * depth * 2 * slow_loads / kPortBytes;
@@ -53,11 +52,14 @@ double expected_seconds(const ShelfKernel& kernel, const Call& call, const Devic
   const double batch = static_cast<double>(call.batch);
   const double bytes_in =
       batch * size_in * static_cast<double>(call.k) * static_cast<double>(call.m + call.n);
+  const double copied_in =
+      batch * size_in * static_cast<double>(call.k) *
+      static_cast<double>((kernel.copies.a ? call.m : 0) + (kernel.copies.b ? call.n : 0));
   const double bytes_out = batch * static_cast<double>(size_of(call.out)) *
                            static_cast<double>(call.m) * static_cast<double>(call.n);
   const double bandwidth = std::max(kMemoryShare * device.cuda.memory_bandwidth, 1e11);
   const double memory = (bytes_in + bytes_out) / bandwidth;
-  const double packing = kernel.packs ? kPackStart + 2 * bytes_in / bandwidth : 0;
+  const double packing = kernel.copies.any() ? kPackStart + 2 * copied_in / bandwidth : 0;
   const double rounds = std::ceil(ctas / (sms * kOccupancy));
   // Warps of a direct kernel share K; those of a ring share each of its stages.
   const std::int64_t step = kernel.tile_k * (kernel.direct ? kernel.warps_k : 1);
@@ -68,6 +70,22 @@ double expected_seconds(const ShelfKernel& kernel, const Call& call, const Devic
                                         : kStart) +
                        (kernel.split > 1 ? kSplitStart : 0);
   return start + packing + std::max({products, port, memory, latency});
+}
+
+}  // namespace
+
+double expected_seconds(const ShelfKernel& kernel, const Call& call, const Device& device,
+                        std::int64_t workspace) {
+  if (!kernel.copies.any()) return launch_seconds(kernel, call, device);
+  const Grain grain =
+      fitting({kernel.tile_m, kernel.tile_n, kernel.split, false}, call, kernel.copies, workspace);
+  Call part = call;
+  part.m = std::min(call.m, grain.most_m);
+  part.n = std::min(call.n, grain.most_n);
+  part.batch = std::min(call.batch, grain.most_batch);
+  const double launches =
+      ceil_div(call.m, part.m) * ceil_div(call.n, part.n) * ceil_div(call.batch, part.batch);
+  return launches * launch_seconds(kernel, part, device);
 }
 
 bool vendor_is_faster(const Call& call, const Device& device) {

@@ -8,9 +8,10 @@
 
 namespace tilewright::runtime {
 
-// What the rule expects of a kernel on a device with cold operands, to compare kernels by.
+// What the rule expects of a kernel on a device with cold operands and so many bytes of workspace,
+// to compare kernels by.
 [[nodiscard]] double expected_seconds(const ShelfKernel& kernel, const Call& call,
-                                      const Device& device);
+                                      const Device& device, std::int64_t workspace);
 
 // Whether an untuned call is left to the vendor's library, if there is one and it may be used.
 [[nodiscard]] bool vendor_is_faster(const Call& call, const Device& device);

@@ -78,7 +78,9 @@ Result<ShelfKernel> described(const BundleKernel& from) {
   kernel.maps_input =
       std::ranges::any_of(launch.maps, [](const TensorMapSpec& map) { return map.operand != 'c'; });
   kernel.workspace = from.launch.workspace != "0";
-  kernel.packs = !launch.before.empty();
+  for (const TensorMapSpec& map : launch.maps) {
+    if (map.copy) (map.operand == 'a' ? kernel.copies.a : kernel.copies.b) = true;
+  }
   kernel.slots = std::move(slots);
   return kernel;
 }

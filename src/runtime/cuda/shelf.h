@@ -7,6 +7,7 @@
 #include "launch/cuda/kernel.h"
 #include "runtime/backend.h"
 #include "runtime/cuda/bundle.h"
+#include "runtime/cuda/parts.h"
 
 #include <array>
 #include <deque>
@@ -36,7 +37,7 @@ struct ShelfKernel {
   bool direct = false;      // of the family sm80, without shared memory
   bool scaled = false;      // takes any alpha and beta
   bool maps_input = false;  // reads A and B through tensor maps, which K = 0 has none of
-  bool packs = false;       // A and B are copied before, to rows that a tensor map can describe
+  Copies copies;            // that are made before, for tensor maps to describe
   bool workspace = false;   // needs some
   std::vector<Slot> slots;  // of each argument, then of those of each step before
   std::optional<CudaKernel> loaded;
