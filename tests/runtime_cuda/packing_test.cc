@@ -104,7 +104,7 @@ TEST_F(PackingTest, TakesAWorkspaceOrLeavesTheCallToOthers) {
   const std::string small = whole->explain(packed(1023, 1023, 1023)).value();
   const std::string large = whole->explain(packed(4095, 4095, 4095)).value();
   EXPECT_THAT(small, HasSubstr("  sm90 schedule=cooperative"));
-  EXPECT_THAT(small, HasSubstr("bytes of workspace"));
+  EXPECT_THAT(small, HasSubstr("copies A and B first; 4190208 bytes of workspace"));
   EXPECT_LT(small.find("  sm90 "), small.find("  sm80 "));
   EXPECT_THAT(large, Not(HasSubstr("  sm90 ")));
   // With 32 MiB that one is cut in four.

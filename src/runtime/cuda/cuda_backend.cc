@@ -279,6 +279,10 @@ class CudaBackend : public Backend {
                                       : "alpha=1 beta=0, no bias, no activation",
                         rung.sums_nothing ? "" : ", alpha not 0", rung.alignment[0],
                         rung.alignment[1], rung.alignment[2]);
+    if (rung.kernel != nullptr && rung.kernel->copies.any()) {
+      const Copies& copies = rung.kernel->copies;
+      text += fmt::format("; copies {} first", !copies.a ? "B" : copies.b ? "A and B" : "A");
+    }
     if (rung.workspace > 0) text += fmt::format("; {} bytes of workspace", rung.workspace);
     if (rung.launches.size() > 1) text += fmt::format("; {} launches", rung.launches.size());
     return text + "\n";
