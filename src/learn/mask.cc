@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <cassert>
 #include <map>
+#include <mutex>
 #include <tuple>
 
 namespace tilewright {
@@ -44,6 +45,7 @@ ValueTokens value_tokens(const Family& family) {
 }  // namespace
 
 struct TokenMask::Impl {
+  std::mutex mutex;               // guards what the walks and the masks below find out
   std::vector<FamilyWalk> walks;  // one per family, in the order of families()
   std::vector<ValueTokens> tokens;
   std::vector<int> open_families;  // indices of those with a legal program
@@ -186,10 +188,12 @@ std::span<const int> TokenMask::legal(const MaskState& state) const {
       return impl_->mark;
     case Phase::family:
       return impl_->family_tokens;
-    case Phase::decision:
+    case Phase::decision: {
+      const std::scoped_lock lock(impl_->mutex);
       return impl_->listed
                  ? impl_->listed_tokens(state.family_, state.decision_, state.first_, state.last_)
                  : impl_->walked_tokens(state.family_, state.decision_, *state.choices_);
+    }
     case Phase::end:
       return impl_->end;
     case Phase::done:

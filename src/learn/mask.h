@@ -41,7 +41,7 @@ class MaskState {
 };
 
 // For one problem on one device. It keeps what it finds out, so make one and use it for many
-// texts. Not for two threads at once.
+// texts; several threads may.
 class TokenMask {
  public:
   TokenMask(const Problem& problem, const Device& device);

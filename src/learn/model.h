@@ -49,7 +49,7 @@ struct TextRequest {
 struct SampleOptions {
   double temperature = 1;
   std::uint64_t seed = 1, stream = 0;
-  std::size_t batch = 256;  // texts that are written at once
+  std::size_t batch = 128;  // texts that a thread writes at once
 };
 
 struct SampledText {
@@ -118,8 +118,8 @@ class LanguageModel {
   std::unique_ptr<Impl> impl_;
 };
 
-// Threads of LibTorch in this process (a process-wide setting: call it once, at the start). BLAS is
-// held to one thread of its own: two pools of threads are 2-6 times slower than one.
+// How many threads compute on a CPU, each a part of a batch. A setting of the process, of which the
+// first call counts: call it at the start. Results are the same for the same number.
 void set_learning_threads(int threads);
 // "LibTorch 1.13.1, CPU" or with its CUDA devices: for logs and `doctor`.
 [[nodiscard]] std::string learning_library();

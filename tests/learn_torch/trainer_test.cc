@@ -200,6 +200,33 @@ TEST(Trainer, PartsOfABatchAddUp) {
   EXPECT_NEAR(losses[0], losses[1], 1e-9);
 }
 
+TEST(Trainer, SeveralThreadsComputeTheSame) {
+  const TokenMask mask(tiny::problem(), tiny::processor());
+  const std::vector<TextRequest> requests = {{tiny::prompt(), &mask, true, 30}};
+  std::vector<TensorFile> weights;
+  std::vector<std::vector<std::vector<int>>> written;
+  for (int run = 0; run < 3; ++run) {
+    if (run == 1) set_learning_threads(3);  // of the process, from here on
+    LanguageModel model = tiny::model(8);
+    Trainer trainer(model, {.warmup_steps = 0});
+    const std::vector<TextGroup> groups = {group_of(model, mask, 6, 3, 1)};
+    EXPECT_TRUE(trainer.learn(texts_of(9)));
+    EXPECT_TRUE(trainer.reinforce(groups, texts_of(2), {}));
+    weights.push_back(model.to_tensors());
+    const auto texts = model.sample(requests, {.batch = 4}).value();
+    auto& tokens = written.emplace_back();
+    for (const SampledText& text : texts) tokens.push_back(text.continuation.tokens);
+  }
+  EXPECT_EQ(weights[1], weights[2]);
+  EXPECT_EQ(written[1], written[2]);
+  EXPECT_EQ(written[0], written[1]);
+  for (const auto& [name, tensor] : weights[0].tensors) {
+    const std::vector<double> one = tensor.as_doubles();
+    const std::vector<double> three = weights[1].tensors.at(name).as_doubles();
+    for (std::size_t i = 0; i < one.size(); ++i) ASSERT_NEAR(one[i], three[i], 1e-6) << name;
+  }
+}
+
 TEST(Trainer, ACheckpointResumesToTheSameWeights) {
   const auto folder = std::filesystem::path(::testing::TempDir()) / "tilewright_checkpoint";
   std::filesystem::remove_all(folder);

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // LibTorch as a whole: its threads and what it can run on.
 //
-// Its products on a CPU are those of a BLAS, which starts a pool of its own. Two pools of two
-// threads on two cores are 2-6 times slower than one pool, and the variables that would say so to
-// OpenBLAS are read before main(): so its setter is looked up among what is loaded.
+// One thread inside an operation, and several that compute parts of a batch (workers.h). Products
+// are those of a BLAS with a pool of its own, which is held to one thread too: its variables are
+// read before main(), so its setter is looked up among what is loaded.
 #include "learn/model.h"
 
 #include <ATen/Parallel.h>
@@ -15,7 +15,12 @@
 namespace tilewright {
 
 void set_learning_threads(int threads) {
-  at::set_num_threads(threads);
+  at::set_num_threads(1);
+  try {
+    at::set_num_interop_threads(threads);
+  } catch (const c10::Error&) {
+    // LibTorch takes this number once, and keeps it.
+  }
   using Setter = void (*)(int);
   if (const auto set = reinterpret_cast<Setter>(dlsym(RTLD_DEFAULT, "openblas_set_num_threads"))) {
     set(1);

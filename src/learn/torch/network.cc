@@ -97,6 +97,17 @@ void Network::require_gradients(bool on) {
   }
 }
 
+Network Network::alias() const {
+  Network other = *this;
+  const auto detach = [](const std::string&, at::Tensor& tensor) { tensor = tensor.detach(); };
+  for (at::Tensor* tensor :
+       {&other.word_embedding_, &other.place_embedding_, &other.last_weight_, &other.last_bias_}) {
+    *tensor = tensor->detach();
+  }
+  for (Block& block : other.blocks_) visit_block(block, "", detach);
+  return other;
+}
+
 Network Network::copy() const {
   Network other(shape_, words_, device_);
   other.assign(*this);

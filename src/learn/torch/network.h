@@ -32,6 +32,8 @@ class Network {
   // By name, in the order of names: the same tensors that the network computes with.
   [[nodiscard]] std::vector<std::pair<std::string, at::Tensor>> parameters() const;
   void require_gradients(bool on);
+  // The same weights with gradients of its own.
+  [[nodiscard]] Network alias() const;
   [[nodiscard]] Network copy() const;  // without gradients
   void assign(const Network& other);   // the values
 

@@ -124,12 +124,36 @@ at::Tensor part_loss(Part& part, const Network& network, double temperature, con
 
 std::vector<Part> parts_of(const Batch& batch, const Network& network, const Network& reference,
                            const ReinforceOptions& options, std::size_t tokens_at_once) {
-  std::vector<Part> parts;
-  for (const std::vector<std::size_t>& part : in_parts(batch.lengths, tokens_at_once)) {
-    parts.push_back(part_of(batch, part, network, reference, options));
-    if (parts.back().places.where.empty()) parts.pop_back();
-  }
+  const std::size_t workers = workers_for(network);
+  const std::size_t longest = batch.lengths.empty() ? 0 : *std::ranges::max_element(batch.lengths);
+  const auto cut =
+      in_parts(batch.lengths, part_size(batch.tokens, longest, workers, tokens_at_once));
+  std::vector<Part> parts(cut.size());
+  for_parts(cut.size(), workers, [&](std::size_t i, std::size_t) {
+    parts[i] = part_of(batch, cut[i], network, reference, options);
+  });
+  std::erase_if(parts, [](const Part& part) { return part.places.where.empty(); });
   return parts;
+}
+
+// Adds the gradient of -J; the places as numbers, in a fixed order. -J itself is returned.
+double objective_gradients(std::vector<Part>& parts, Gradients& gradients, double temperature,
+                           const Weights& weights, std::vector<ObjectivePlace>& places) {
+  const at::AutoGradMode on(true);
+  std::vector<std::vector<ObjectivePlace>> shares(parts.size());
+  std::vector<double> losses(parts.size());
+  for_parts(parts.size(), gradients.workers(), [&](std::size_t i, std::size_t worker) {
+    const at::Tensor loss =
+        part_loss(parts[i], gradients.of(worker), temperature, weights, shares[i]);
+    loss.backward();
+    losses[i] = loss.item<double>();
+  });
+  double sum = 0;
+  for (std::size_t i = 0; i < parts.size(); ++i) {
+    sum += losses[i];
+    places.insert(places.end(), shares[i].begin(), shares[i].end());
+  }
+  return sum;
 }
 
 Weights weights_of(const Batch& batch, const ReinforceOptions& options) {
@@ -163,15 +187,14 @@ Result<ReinforceReport> Trainer::reinforce(std::span<const TextGroup> groups,
   std::vector<Part> parts =
       parts_of(*batch, network, impl_->reference, options, impl_->options.tokens_at_once);
   for (int epoch = 0; epoch < options.epochs; ++epoch) {
-    const GradientScope scope(impl_->model->network);
+    Gradients gradients(impl_->model->network);
     std::vector<ObjectivePlace> places;
-    for (Part& part : parts) {
-      part_loss(part, network, options.temperature, weights, places).backward();
-    }
+    objective_gradients(parts, gradients, options.temperature, weights, places);
     if (from_archive) {
-      report.archive_loss = text_gradients(archive, network, options.archive_weight,
+      report.archive_loss = text_gradients(archive, gradients, options.archive_weight,
                                            impl_->options.tokens_at_once, nullptr);
     }
+    gradients.collect();
     report.epochs.push_back(objective(places, options.clip, weights.kl, weights.entropy));
     report.gradient_norm = impl_->update();
     report.updated = true;
@@ -196,16 +219,12 @@ Result<double> Trainer::reinforce_loss(std::span<const TextGroup> groups,
   std::vector<Part> parts =
       parts_of(*batch, network, impl_->reference, options, impl_->options.tokens_at_once);
   impl_->optimiser.clear_gradients();
-  const GradientScope scope(impl_->model->network);
+  Gradients gradients(impl_->model->network);
   std::vector<ObjectivePlace> places;
-  double loss = 0;
-  for (Part& part : parts) {
-    const at::Tensor share = part_loss(part, network, options.temperature, weights, places);
-    share.backward();
-    loss += share.item<double>();
-  }
-  loss += options.archive_weight * text_gradients(archive, network, options.archive_weight,
+  double loss = objective_gradients(parts, gradients, options.temperature, weights, places);
+  loss += options.archive_weight * text_gradients(archive, gradients, options.archive_weight,
                                                   impl_->options.tokens_at_once, nullptr);
+  gradients.collect();
   if (gradient != nullptr) {
     gradient->clear();
     for (const auto& [name, tensor] : network.parameters()) {

@@ -4,6 +4,7 @@
 // each text from a stream of its own.
 #include "learn/torch/places.h"
 #include "learn/torch/tensors.h"
+#include "learn/torch/workers.h"
 
 #include <algorithm>
 #include <cmath>
@@ -162,24 +163,26 @@ Result<std::vector<SampledText>> LanguageModel::sample(std::span<const TextReque
     }
   }
   const at::NoGradGuard no_grad;
-  std::vector<SampledText> texts;
   const std::size_t batch = std::max<std::size_t>(options.batch, 1);
-  for (std::size_t first = 0; first < drafts.size(); first += batch) {
-    const std::span<Draft> some =
-        std::span(drafts).subspan(first, std::min(batch, drafts.size() - first));
-    if (const Status wrote = Scribe(impl_->network, requests, options.temperature).write(some);
-        !wrote) {
-      return tl::unexpected(wrote.error());
-    }
-    for (Draft& draft : some) {
-      auto program = program_of(draft.text);
-      if (!program) return tl::unexpected(program.error());
-      texts.push_back({.request = draft.request,
-                       .continuation = std::move(draft.text),
-                       .log_probabilities = std::move(draft.log_probabilities),
-                       .entropies = std::move(draft.entropies),
-                       .program = *std::move(program)});
-    }
+  const std::size_t batches = (drafts.size() + batch - 1) / batch;
+  std::vector<Status> wrote(batches);
+  for_parts(batches, workers_for(impl_->network), [&](std::size_t i, std::size_t) {
+    const std::size_t first = i * batch;
+    wrote[i] = Scribe(impl_->network, requests, options.temperature)
+                   .write(std::span(drafts).subspan(first, std::min(batch, drafts.size() - first)));
+  });
+  for (const Status& status : wrote) {
+    if (!status) return tl::unexpected(status.error());
+  }
+  std::vector<SampledText> texts;
+  for (Draft& draft : drafts) {
+    auto program = program_of(draft.text);
+    if (!program) return tl::unexpected(program.error());
+    texts.push_back({.request = draft.request,
+                     .continuation = std::move(draft.text),
+                     .log_probabilities = std::move(draft.log_probabilities),
+                     .entropies = std::move(draft.entropies),
+                     .program = *std::move(program)});
   }
   return texts;
 }

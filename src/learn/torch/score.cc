@@ -2,6 +2,10 @@
 // The probability of given texts (model.h).
 #include "learn/torch/places.h"
 #include "learn/torch/tensors.h"
+#include "learn/torch/workers.h"
+
+#include <algorithm>
+#include <numeric>
 
 namespace tilewright {
 namespace {
@@ -23,9 +27,13 @@ Result<std::vector<TextScore>> LanguageModel::score(std::span<const ScoreRequest
     scores.push_back({std::vector<double>(places, 0), std::vector<double>(places, 0)});
   }
   const at::NoGradGuard no_grad;
-  for (const std::vector<std::size_t>& part : in_parts(lengths, kTokensAtOnce)) {
-    const ChoicePlaces places = choice_places(requests, part, impl_->network);
-    if (places.where.empty()) continue;
+  const std::size_t workers = workers_for(impl_->network);
+  const std::size_t tokens = std::accumulate(lengths.begin(), lengths.end(), std::size_t{0});
+  const std::size_t longest = lengths.empty() ? 0 : *std::ranges::max_element(lengths);
+  const auto parts = in_parts(lengths, part_size(tokens, longest, workers, kTokensAtOnce));
+  for_parts(parts.size(), workers, [&](std::size_t part, std::size_t) {
+    const ChoicePlaces places = choice_places(requests, parts[part], impl_->network);
+    if (places.where.empty()) return;
     const ChoiceValues values = values_at(places, impl_->network, temperature);
     const std::vector<double> log_p = doubles_of(values.log_probabilities);
     const std::vector<double> entropies = doubles_of(values.entropies);
@@ -34,7 +42,7 @@ Result<std::vector<TextScore>> LanguageModel::score(std::span<const ScoreRequest
       scores[text].log_probabilities[place] = log_p[i];
       scores[text].entropies[place] = entropies[i];
     }
-  }
+  });
   return scores;
 }
 

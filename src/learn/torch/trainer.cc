@@ -9,6 +9,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 #include <numbers>
 
 namespace tilewright {
@@ -16,10 +17,49 @@ namespace {
 
 constexpr double kLastRate = 0.1;  // of the rate, at the end of a cosine
 
-std::vector<std::size_t> lengths_of(std::span<const WeightedText> texts) {
+double total_weight(std::span<const WeightedText> texts) {
+  double total = 0;
+  for (const WeightedText& text : texts) {
+    for (std::size_t t = 1; t < text.weights.size(); ++t) {
+      total += std::max(0.0, static_cast<double>(text.weights[t]));
+    }
+  }
+  return total;
+}
+
+struct Share {
+  double loss = 0;
+  std::size_t predicted = 0;
+};
+
+// The mean loss of the texts; visit(sum, worker) of each part's tensor of the sum.
+template <class Visit>
+double mean_loss(std::span<const WeightedText> texts, std::size_t workers,
+                 std::size_t tokens_at_once, StepReport* report,
+                 const std::function<const Network&(std::size_t)>& network_of, const Visit& visit) {
+  const double total = total_weight(texts);
+  if (!(total > 0)) return 0;
   std::vector<std::size_t> lengths;
-  for (const WeightedText& text : texts) lengths.push_back(text.tokens.size());
-  return lengths;
+  std::size_t tokens = 0, longest = 0;
+  for (const WeightedText& text : texts) {
+    lengths.push_back(text.tokens.size());
+    tokens += lengths.back();
+    longest = std::max(longest, lengths.back());
+  }
+  const auto parts = in_parts(lengths, part_size(tokens, longest, workers, tokens_at_once));
+  std::vector<Share> shares(parts.size());
+  for_parts(parts.size(), workers, [&](std::size_t i, std::size_t worker) {
+    const at::Tensor sum = weighted_loss(texts, parts[i], network_of(worker), shares[i].predicted);
+    visit(sum, total);
+    shares[i].loss = sum.template item<double>() / total;
+  });
+  double loss = 0;
+  for (const Share& share : shares) {
+    loss += share.loss;
+    if (report != nullptr) report->predicted += share.predicted;
+  }
+  if (report != nullptr) report->tokens += tokens;
+  return loss;
 }
 
 }  // namespace
@@ -45,28 +85,13 @@ Status check_texts(std::span<const WeightedText> texts, const ModelShape& shape)
   return {};
 }
 
-double text_gradients(std::span<const WeightedText> texts, const Network& network, double scale,
+double text_gradients(std::span<const WeightedText> texts, Gradients& gradients, double scale,
                       std::size_t tokens_at_once, StepReport* report) {
-  double total = 0;
-  for (const WeightedText& text : texts) {
-    for (std::size_t t = 1; t < text.weights.size(); ++t) {
-      total += std::max(0.0, static_cast<double>(text.weights[t]));
-    }
-  }
-  if (!(total > 0)) return 0;
-  double loss = 0;
-  std::size_t predicted = 0;
-  const std::vector<std::size_t> lengths = lengths_of(texts);
-  for (const std::vector<std::size_t>& part : in_parts(lengths, tokens_at_once)) {
-    const at::Tensor sum = weighted_loss(texts, part, network, predicted);
-    if (sum.requires_grad()) (sum * (scale / total)).backward();
-    loss += sum.item<double>() / total;
-    if (report != nullptr) {
-      for (const std::size_t i : part) report->tokens += lengths[i];
-    }
-  }
-  if (report != nullptr) report->predicted += predicted;
-  return loss;
+  const at::AutoGradMode on(true);
+  return mean_loss(
+      texts, gradients.workers(), tokens_at_once, report,
+      [&](std::size_t worker) -> const Network& { return gradients.of(worker); },
+      [&](const at::Tensor& sum, double total) { (sum * (scale / total)).backward(); });
 }
 
 double Trainer::Impl::learning_rate() const {
@@ -129,8 +154,9 @@ Result<StepReport> Trainer::learn(std::span<const WeightedText> texts) {
   }
   StepReport report;
   report.learning_rate = impl_->learning_rate();
-  const GradientScope scope(impl_->model->network);
-  report.loss = text_gradients(texts, impl_->network(), 1, impl_->options.tokens_at_once, &report);
+  Gradients gradients(impl_->model->network);
+  report.loss = text_gradients(texts, gradients, 1, impl_->options.tokens_at_once, &report);
+  gradients.collect();
   if (report.predicted > 0) report.gradient_norm = impl_->update();
   report.step = impl_->steps;
   return report;
@@ -142,7 +168,10 @@ Result<StepReport> Trainer::evaluate(std::span<const WeightedText> texts) const 
   }
   StepReport report;
   const at::NoGradGuard no_grad;
-  report.loss = text_gradients(texts, impl_->network(), 1, impl_->options.tokens_at_once, &report);
+  report.loss = mean_loss(
+      texts, workers_for(impl_->network()), impl_->options.tokens_at_once, &report,
+      [&](std::size_t) -> const Network& { return impl_->network(); },
+      [](const at::Tensor&, double) {});
   report.step = impl_->steps;
   return report;
 }

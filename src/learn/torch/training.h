@@ -4,10 +4,10 @@
 
 #include "learn/torch/adamw.h"
 #include "learn/torch/network.h"
+#include "learn/torch/workers.h"
 #include "learn/trainer.h"
 
 #include <cstdint>
-#include <optional>
 #include <span>
 
 namespace tilewright {
@@ -27,24 +27,8 @@ struct Trainer::Impl {
 };
 
 [[nodiscard]] Status check_texts(std::span<const WeightedText> texts, const ModelShape& shape);
-// Adds scale * the mean weighted cross-entropy of the texts to the gradients (where they are on),
-// in parts; the mean itself.
-double text_gradients(std::span<const WeightedText> texts, const Network& network, double scale,
+// Adds scale * the gradient of the texts' mean weighted cross-entropy; the mean itself.
+double text_gradients(std::span<const WeightedText> texts, Gradients& gradients, double scale,
                       std::size_t tokens_at_once, StepReport* report);
-
-// Gradients are recorded inside, and the network's are on.
-class GradientScope {
- public:
-  explicit GradientScope(Network& network) : network_(network), guard_(true) {
-    network_.require_gradients(true);
-  }
-  ~GradientScope() { network_.require_gradients(false); }
-  GradientScope(const GradientScope&) = delete;
-  GradientScope& operator=(const GradientScope&) = delete;
-
- private:
-  Network& network_;
-  at::AutoGradMode guard_;
-};
 
 }  // namespace tilewright
