@@ -427,8 +427,10 @@ void add(CLI::App& app, Cli& cli, const char* name, const char* help, bool time)
                      "A wisdom file instead of the installed ones")
         ->needs(served);
     command
-        ->add_option("--workspace-bytes", flags->library.workspace_bytes,
-                     "The workspace of a stream, as in tw_options")
+        ->add_option(
+            "--workspace-bytes", flags->library.workspace_bytes,
+            "The workspace of a stream, as in tw_options: with less, large unaligned products "
+            "take several launches, which are not timed")
         ->check(CLI::PositiveNumber)
         ->needs(served)
         ->capture_default_str();

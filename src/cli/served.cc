@@ -87,7 +87,9 @@ Result<ServedKernels> ServedKernels::choose(const std::vector<Problem>& problems
     return fail(ErrorCode::usage, "--served: kernels of a CPU are part of the library, not files",
                 "it is for CUDA devices; on a CPU see tests/runtime_cpu");
   }
-  auto backend = runtime::open_cuda(options, device.cuda.ordinal);
+  runtime::Options one_stream = options;
+  one_stream.streams = 1;
+  auto backend = runtime::open_cuda(one_stream, device.cuda.ordinal);
   if (!backend) {
     return fail(ErrorCode::environment, backend.error().message,
                 "--kernels names a folder of bundles (*.twk)");
@@ -109,9 +111,10 @@ Result<ServedKernel> ServedKernels::chosen(runtime::Backend& backend, const Prob
   auto choice = backend.choose(*call, scales);
   if (!choice) return tl::unexpected(error_of(choice.error()));
   if (choice->launches != 1) {
-    return fail(
-        ErrorCode::negative,
-        fmt::format("it is served in {} launches, which are not timed as one", choice->launches));
+    return fail(ErrorCode::negative,
+                fmt::format("not timed: it is served in {} launches, which a runner does not make "
+                            "(a larger --workspace-bytes may make them one)",
+                            choice->launches));
   }
   ServedKernel kernel;
   kernel.program = choice->program;

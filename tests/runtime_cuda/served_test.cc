@@ -3,6 +3,7 @@
 // call would take, as a file and a launch; and the summary of such a bench.
 #include "cli/served.h"
 
+#include "launch/cuda/call.h"
 #include "problem/suite.h"
 #include "runtime_cuda/fake_cuda.h"
 
@@ -72,8 +73,10 @@ TEST_F(ServedTest, KernelsAreFilesWhileTheyAreNeeded) {
   EXPECT_EQ(cpu.error().code, ErrorCode::usage);
 }
 
+// And a runner can launch it: what its interpreter makes of the problem and the launch is legal.
 TEST_F(ServedTest, EveryUntunedShapeInEveryForm) {
   options_.workspace_bytes = 512 << 20;  // for copies in one launch
+  const CudaOperands operands{0x1000000, 0x2000000, 0x3000000, 0x4000000};
   const auto backend = open();
   ASSERT_NE(backend, nullptr);
   const auto suite = read_suite("@untuned200");
@@ -89,6 +92,9 @@ TEST_F(ServedTest, EveryUntunedShapeInEveryForm) {
       const auto choice = backend->choose(*call, false);
       ASSERT_TRUE(choice) << choice.error().message;
       EXPECT_EQ(choice->launches, 1) << to_text(p);
+      const auto launched = resolve(choice->launch, p, GemmShape{p.m, p.n, p.k}, operands, 1, 0,
+                                    132, std::int64_t{132} * 4);
+      ASSERT_TRUE(launched) << to_text(p) << ": " << launched.error().message;
     }
   }
 }
