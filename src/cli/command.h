@@ -36,6 +36,7 @@ void add_gen(CLI::App& app, Cli& cli);
 void add_explain(CLI::App& app, Cli& cli);
 void add_report(CLI::App& app, Cli& cli);
 void add_policy_bench(CLI::App& app, Cli& cli);
+void add_train(CLI::App& app, Cli& cli);
 void add_table(CLI::App& app, Cli& cli);
 void add_compile(CLI::App& app, Cli& cli);
 void add_bundle(CLI::App& app, Cli& cli);

@@ -51,6 +51,7 @@ int run(int argc, char** argv) {
   add_report(app, cli);
   add_policy_bench(app, cli);
   add_table(app, cli);
+  add_train(app, cli);
   add_record(app, cli);
   add_db(app, cli);
   add_wisdom(app, cli);
