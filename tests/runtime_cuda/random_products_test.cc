@@ -47,6 +47,22 @@ TEST_F(FakeRandomProducts, RowsAndEntriesThatRepeat) {
   }
 }
 
+// A single row is as aligned as its stride says, so it takes the kernel that many rows take.
+TEST_F(FakeRandomProducts, ABatchInvariantRowTakesTheKernelOfMany) {
+  std::string first;
+  for (const std::int64_t m : {300, 2, 1}) {
+    Product p = product(TW_F16, m, 61, 33);
+    p.desc.lda = 40;
+    p.desc.ldb = p.desc.ldc = 64;
+    p.desc.mode = TW_BATCH_INVARIANT;
+    std::string rungs = explained(p);
+    rungs.erase(0, rungs.find("\n  "));  // up to the first program
+    rungs.erase(rungs.find("else "));
+    if (first.empty()) first = rungs;
+    EXPECT_EQ(rungs, first) << m;
+  }
+}
+
 // What the test takes a description to mean is what the library takes it to mean.
 TEST(RandomProducts, StridesAreTheLibrarys) {
   Rng rng(6);
