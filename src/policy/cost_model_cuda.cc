@@ -54,21 +54,30 @@ struct Chip {
 double taste(const Program& p, const Problem& problem, const Kernel& k, double waves,
              const Chip& chip) {
   double factor = 1;
-  if (p.find_word("in_flight") == "0") factor += 0.02;
+  // Two warpgroups hide each other's waits, so that they gain by giving a stage back at once (the
+  // more, the fewer stages there are); one alone, or alternating, loses 2-7 %.
+  const bool waits = p.find_word("in_flight") == "0";
+  const bool shared_ring = p.find_word("schedule") == "cooperative" && k.threads > 256;
+  if (waits) factor += shared_ring ? (k.tile_k > 64 ? -0.08 : -0.01) : k.alternates ? 0.05 : 0.03;
   if (p.find_word("fragments") == "single") factor += 0.01;
   if (p.find_word("copies") == "staggered") factor += 0.005;
   if (p.find_word("epilogue") == "direct" && p.find_word("form").empty()) factor += 0.01;
-  // In one wave the order is all the same: the plain one then, so that shapes share kernels. The
-  // waves' rectangles are squares of bytes at this group (sqrt of the
-  // multiprocessors times the ratio of sides).
+  // The waves' rectangles are squares of bytes at this group (sqrt of the
+  // multiprocessors times the ratio of sides). In one wave neighbours should walk the shorter side.
   const double ratio = k.raster_n ? k.tile_m / k.tile_n : k.tile_n / k.tile_m;
   const double best =
       waves <= 1 ? 1 : std::min(std::sqrt(std::max(1.0, chip.multiprocessors * ratio)), 16.0);
   factor += 0.002 * std::abs(std::log2(best / std::max(k.group, 1.0)));
+  const double rows = ceil_div(static_cast<double>(problem.m), k.tile_m);
+  const double columns = ceil_div(static_cast<double>(problem.n), k.tile_n);
+  const bool long_way = k.raster_n ? rows > columns : columns > rows;
+  if (waves <= 1 && long_way) factor += problem.k >= 2048 ? 0.02 : 0.005;
   if (k.raster_n) factor += 0.001;
   // B stored along N in boxes of 16 columns: measured 15-30 % slower than in wider ones.
   const bool narrow = std::fmod(k.tile_n, 32) == 16 && k.tile_n > 16;
   if (narrow && !problem.b_transposed && p.find_word("form").empty()) factor += 0.22;
+  // Measured: a persistent kernel with few rounds and stores from registers.
+  if (k.persistent && waves <= 2 && p.find_word("epilogue") != "tma") factor += 0.2;
   // With a tile to each CTA nothing alternates: measured 15-35 % slower than modelled.
   if (k.alternates && waves <= 1) factor += 0.2;
   // Odd widths: few were timed, and less is known of them.
@@ -109,6 +118,9 @@ void add_reduction(Kernel& k, const Program& p, const CudaConstants& c) {
                (thin ? c.cluster_exchange * std::min(1.0, (k.tile_n - 8) / 24) : 0);
     const double writers = std::max(1.0, k.threads / 160);
     k.finish_load = std::max(0.0, sums / writers - 8192) / c.cluster_rate;  // small ones hide
+    // Clusters of 3, 5, 6 and 7 CTAs were measured to end so much later.
+    if (std::exp2(std::round(std::log2(k.split))) != k.split)
+      k.finish += c.odd_cluster * (k.split - 2);
   } else if (p.word("reduce") == "workspace") {
     k.finish += c.workspace_reduce + sums * k.split / c.workspace_rate;
     k.finish_load = sums / c.workspace_rate;
@@ -178,9 +190,6 @@ Kernel sm90_kernel(const Program& p, const Problem& problem, const Chip& chip,
   k.finish = store_time(k, problem, k.alternates ? 1 : consumers, rate) *
                  (k.alternates && !tma ? c.alone_store : 1) +
              (tma && !k.persistent ? c.tma_wait : 0);
-  // A warpgroup with a whole large tile has registers to spill, unless the compiler knows the
-  // sizes.
-  if (k.alternates && sums > 160 && p.word("sizes") == "runtime") k.finish += c.spill;
   add_reduction(k, p, c);
   return k;
 }
@@ -332,7 +341,7 @@ CudaEstimate estimate_cuda(const Program& p, const Problem& problem, const Devic
     const double multiply = steps * k.slow;
     const double period =
         k.alternates ? std::max(multiply, (multiply + k.finish) / 2) : multiply + k.finish;
-    e.fixed = c.launch + first;
+    e.fixed = c.launch + first + c.persistent;
     e.latency = rounds * period + (k.alternates ? k.finish : 0);
   } else {
     const double free = std::min(steps, k.stages);

@@ -45,9 +45,6 @@ constexpr std::array<Expert, 68> kExperts = {{
     {Regime::few, "sm90 schedule=cooperative consumers=2 tile_m=128 tile_n=16 tile_k=128 stages=4"},
     {Regime::few, "sm90 schedule=cooperative consumers=1 tile_m=64 tile_n=16 tile_k=128 stages=4"},
     {Regime::few,
-     "sm90 schedule=cooperative consumers=1 tile_m=64 tile_n=64 tile_k=128 stages=6 cluster=2x1 "
-     "epilogue=tma"},
-    {Regime::few,
      "sm80 form=tile tile_m=32 tile_n=32 tile_k=64 warps_m=1 warps_n=1 warps_k=4 "
      "stages=4 epilogue=exchange"},
     {Regime::few, "sm80 form=direct tile_m=16 tile_n=16 warps_k=4 ahead=2"},
@@ -64,9 +61,6 @@ constexpr std::array<Expert, 68> kExperts = {{
     {Regime::split,
      "sm90 schedule=cooperative consumers=1 tile_m=64 tile_n=64 tile_k=128 stages=7 "
      "split_k=2 reduce=workspace"},
-    {Regime::split,
-     "sm90 schedule=cooperative consumers=1 tile_m=64 tile_n=64 tile_k=128 stages=6 cluster=2x1 "
-     "epilogue=tma"},
     {Regime::split,
      "sm90 schedule=cooperative consumers=1 tile_m=64 tile_n=64 tile_k=128 stages=6 "
      "epilogue=tma"},
@@ -101,29 +95,33 @@ constexpr std::array<Expert, 68> kExperts = {{
      "sm80 form=tile tile_m=64 tile_n=64 tile_k=64 warps_m=2 warps_n=2 warps_k=1 "
      "stages=4 fragments=double split_k=4 reduce=workspace epilogue=exchange"},
     {Regime::middle,
-     "sm90 schedule=cooperative consumers=1 tile_m=64 tile_n=64 tile_k=128 stages=6 cluster=2x1 "
-     "epilogue=tma"},
-    {Regime::middle,
-     "sm90 schedule=cooperative consumers=2 tile_m=128 tile_n=64 tile_k=64 stages=8 cluster=1x2 "
-     "epilogue=tma"},
-    {Regime::middle,
-     "sm90 schedule=cooperative consumers=2 tile_m=128 tile_n=128 tile_k=64 stages=6 cluster=2x1 "
-     "epilogue=tma"},
-    {Regime::middle,
-     "sm90 schedule=cooperative consumers=2 tile_m=128 tile_n=64 tile_k=64 stages=8 "
-     "epilogue=tma"},
-    {Regime::middle,
-     "sm90 schedule=cooperative consumers=1 tile_m=64 tile_n=128 tile_k=128 stages=4 "
+     "sm90 schedule=cooperative consumers=2 tile_m=128 tile_n=64 tile_k=128 stages=4 in_flight=0 "
      "epilogue=tma"},
     {Regime::middle,
      "sm90 schedule=cooperative consumers=1 tile_m=64 tile_n=64 tile_k=128 stages=6 "
      "epilogue=tma"},
     {Regime::middle,
+     "sm90 schedule=cooperative consumers=2 tile_m=128 tile_n=128 tile_k=64 stages=6 in_flight=0 "
+     "epilogue=tma"},
+    {Regime::middle,
+     "sm90 schedule=cooperative consumers=1 tile_m=64 tile_n=128 tile_k=128 stages=4 "
+     "epilogue=tma"},
+    {Regime::middle,
+     "sm90 schedule=cooperative consumers=2 tile_m=128 tile_n=96 tile_k=64 stages=7 in_flight=0 "
+     "epilogue=tma"},
+    {Regime::middle,
+     "sm90 schedule=cooperative consumers=2 tile_m=256 tile_n=128 tile_k=64 stages=3 in_flight=0 "
+     "grid=tiles "
+     "epilogue=tma"},
+    {Regime::middle,
+     "sm90 schedule=cooperative consumers=1 tile_m=64 tile_n=192 tile_k=64 stages=6 cluster=2x1 "
+     "epilogue=tma"},
+    {Regime::middle,
+     "sm90 schedule=cooperative consumers=2 tile_m=128 tile_n=64 tile_k=64 stages=8 "
+     "epilogue=tma"},
+    {Regime::middle,
      "sm90 schedule=cooperative consumers=2 tile_m=128 tile_n=64 tile_k=64 stages=8 "
      "split_k=2 reduce=cluster"},
-    {Regime::middle,
-     "sm90 schedule=cooperative consumers=2 tile_m=128 tile_n=128 tile_k=64 stages=6 "
-     "epilogue=tma"},
     {Regime::middle,
      "sm90 schedule=pingpong tile_m=128 tile_n=128 tile_k=64 stages=6 grid=persistent "
      "epilogue=tma"},
@@ -151,6 +149,9 @@ constexpr std::array<Expert, 68> kExperts = {{
      "sm80 form=tile tile_m=16 tile_n=64 tile_k=64 warps_m=1 warps_n=2 warps_k=2 "
      "stages=4 epilogue=exchange"},
     {Regime::thin,
+     "sm90 schedule=pingpong tile_m=128 tile_n=192 tile_k=64 stages=4 grid=persistent "
+     "epilogue=tma"},
+    {Regime::thin,
      "sm90 schedule=pingpong tile_m=128 tile_n=128 tile_k=64 stages=6 grid=persistent "
      "epilogue=tma"},
     {Regime::thin,
@@ -163,9 +164,6 @@ constexpr std::array<Expert, 68> kExperts = {{
      "sm90 schedule=pingpong tile_m=128 tile_n=160 tile_k=64 stages=5 grid=persistent "
      "cluster=2x1 epilogue=tma"},
     {Regime::thin,
-     "sm90 schedule=pingpong tile_m=128 tile_n=192 tile_k=64 stages=4 grid=persistent "
-     "epilogue=tma"},
-    {Regime::thin,
      "sm90 schedule=cooperative consumers=2 tile_m=128 tile_n=128 tile_k=64 stages=4 "
      "grid=persistent epilogue=tma"},
     {Regime::thin,
@@ -177,6 +175,9 @@ constexpr std::array<Expert, 68> kExperts = {{
     {Regime::big,
      "sm90 schedule=cooperative consumers=2 tile_m=128 tile_n=256 tile_k=64 stages=4 "
      "grid=persistent cluster=2x1 epilogue=tma"},
+    {Regime::big,
+     "sm90 schedule=pingpong tile_m=128 tile_n=192 tile_k=64 stages=4 grid=persistent "
+     "cluster=2x1 epilogue=tma"},
     {Regime::big,
      "sm90 schedule=cooperative consumers=2 tile_m=256 tile_n=128 tile_k=64 stages=4 "
      "grid=persistent cluster=1x2 epilogue=tma"},
@@ -213,7 +214,7 @@ constexpr std::array<Expert, 68> kExperts = {{
 }};
 
 // The palette. Rings are as long as fits and K fills, up to kLongestRing.
-constexpr std::array<std::string_view, 24> kTiles90 = {
+constexpr std::array<std::string_view, 27> kTiles90 = {
     "schedule=cooperative consumers=1 tile_m=64 tile_n=16 tile_k=64",
     "schedule=single tile_m=64 tile_n=16 tile_k=128",
     "schedule=single tile_m=64 tile_n=32 tile_k=128",
@@ -224,7 +225,10 @@ constexpr std::array<std::string_view, 24> kTiles90 = {
     "schedule=cooperative consumers=1 tile_m=64 tile_n=64 tile_k=128",
     "schedule=cooperative consumers=1 tile_m=64 tile_n=128 tile_k=64",
     "schedule=cooperative consumers=1 tile_m=64 tile_n=128 tile_k=128",
+    "schedule=cooperative consumers=1 tile_m=64 tile_n=192 tile_k=64",
     "schedule=cooperative consumers=2 tile_m=128 tile_n=64 tile_k=64",
+    "schedule=cooperative consumers=2 tile_m=128 tile_n=64 tile_k=128",
+    "schedule=cooperative consumers=2 tile_m=128 tile_n=96 tile_k=64",
     "schedule=cooperative consumers=2 tile_m=128 tile_n=128 tile_k=64",
     "schedule=cooperative consumers=2 tile_m=128 tile_n=160 tile_k=64",
     "schedule=cooperative consumers=2 tile_m=128 tile_n=192 tile_k=64",
@@ -303,12 +307,14 @@ std::int64_t wished_number(const Wishes& wishes, std::string_view key) {
   return 1;
 }
 
-// Three orders of tiles serve all shapes: plain where all are in flight at once or rows of tiles
-// are many and short, by columns where few rows are long, else groups of eight rows.
+// Three orders of tiles serve all shapes: plain along the shorter side, where all are in flight at
+// once, where rows of tiles are many and short or few and long; else groups of eight rows.
 std::string_view order_of(const Wishes& tile, const Problem& p, const Device& device) {
   const std::int64_t rows = tiles_of(p.m, wished_number(tile, "tile_m"));
   const std::int64_t columns = tiles_of(p.n, wished_number(tile, "tile_n"));
-  if (rows * columns * p.batch <= device.cuda.multiprocessors) return "raster=m group=1";
+  if (rows * columns * p.batch <= device.cuda.multiprocessors) {
+    return rows >= columns ? "raster=m group=1" : "raster=n group=1";  // along the shorter side
+  }
   if (rows >= 8) return "raster=m group=8";
   return rows > 1 ? "raster=n group=1" : "raster=m group=1";
 }
@@ -398,7 +404,8 @@ std::vector<Program> cuda_palette(const Problem& problem, const Device& device) 
   for (const std::string_view tile : kTiles90) {
     palette.add(sm90, tile, "");
     // Two CTAs to a multiprocessor instead of a persistent one.
-    if (tile.find("tile_m=128") != std::string_view::npos) palette.add(sm90, tile, "grid=tiles");
+    if (tile.find("tile_m=128") != std::string_view::npos)
+      palette.add(sm90, tile, "grid=tiles in_flight=0");
     // The larger box is the one to share.
     const bool tall = tile.find("tile_m=256") != std::string_view::npos;
     palette.add(sm90, tile, tall ? "cluster=1x2" : "cluster=2x1");

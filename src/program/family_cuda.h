@@ -35,6 +35,14 @@ namespace cuda_family {
 // Groups of more tiles than there are along the raster's axis.
 [[nodiscard]] std::optional<std::string> surplus_group(const Choices& choices, std::int64_t tiles_m,
                                                        std::int64_t tiles_n);
+// Columns of the chunks, of 64 rows, in which a staged epilogue of sm90 stores a tile.
+[[nodiscard]] constexpr std::int64_t store_columns(std::int64_t tile_n) {
+  return tile_n % 64 == 0 ? 64 : 32;
+}
+// Bytes of shared memory that a warpgroup needs for them: two chunks.
+[[nodiscard]] constexpr std::int64_t store_bytes(std::int64_t tile_n) {
+  return 2 * 64 * store_columns(tile_n) * 2;
+}
 // The largest power of two, at most 8, by which rows of a stored operand (and batch entries) are
 // apart: what vector loads and tensor maps may rely on.
 [[nodiscard]] int alignment_of(std::int64_t stride, std::int64_t rows, std::int64_t batch);

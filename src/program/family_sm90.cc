@@ -185,8 +185,8 @@ std::vector<Rule> rules() {
       [](const Choices& c, const Problem& p, const Device&) -> Reason {
         if (!is_staged(c)) return std::nullopt;
         const std::string name = said(c, "epilogue");
-        if (c.number("tile_n") % 64 != 0) {
-          return fmt::format("{} stores 64 columns at a time: {}", name, said(c, "tile_n"));
+        if (c.number("tile_n") % 32 != 0) {
+          return fmt::format("{} stores 32 or 64 columns at a time: {}", name, said(c, "tile_n"));
         }
         if (c.number("split_k") > 1) return name + " stores whole tiles: split_k=1";
         if (p.out == ElementType::f32) return name + " stores 16-bit results";
@@ -208,7 +208,7 @@ std::vector<Rule> rules() {
         const std::int64_t m = c.number("tile_m"), n = c.number("tile_n");
         std::int64_t ring = c.number("stages") * (m + n) * c.number("tile_k") * 2;
         if (c.is("reduce", "cluster")) ring = std::max(ring, m * n * 4);
-        const std::int64_t stores = is_staged(c) ? consumers(c) * 16384 : 0;
+        const std::int64_t stores = is_staged(c) ? consumers(c) * store_bytes(n) : 0;
         const std::int64_t need = ring + stores + kSharedSlack;
         if (need <= d.cuda.shared_per_block) return std::nullopt;
         return fmt::format("{} bytes of shared memory, the device has {} for a CTA", need,

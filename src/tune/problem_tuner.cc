@@ -45,11 +45,15 @@ struct ProblemTuner::State {
 
   Status begin() {
     if (Status status = recall(); !status) return status;
-    // Proposing (a ranking of thousands, in a sweep) and compiling begin while the device is busy
-    // with other problems or libraries.
+    // A policy's start (it may count spaces and rank thousands) and compiling go on while the
+    // device is busy with other problems or libraries.
     queue_.emplace(bench_.compiler, bench_.gate, result_.problem, bench_.device,
                    compile_workers(bench_.device));
-    fed_ = std::async(std::launch::async, [this] { feed(); });
+    fed_ = std::async(std::launch::async, [this] {
+      Status started = start_policy();
+      if (started) feed();
+      return started;
+    });
     return {};
   }
 
@@ -63,7 +67,7 @@ struct ProblemTuner::State {
     if (!workbench) return tl::unexpected(workbench.error());
     workbench_ = *std::move(workbench);
     for (const std::string& remark : workbench_->remarks()) log(remark);
-    fed_.get();
+    if (Status status = fed_.get(); !status) return tl::unexpected(status.error());
     if (Status status = screen(); !status) return tl::unexpected(status.error());
     if (bench_.options.finals) {
       if (Status status = finals(); !status) return tl::unexpected(status.error());
@@ -82,11 +86,6 @@ struct ProblemTuner::State {
 
   // Earlier trials: of this problem they are known results, of others a start to learn from.
   Status recall() {
-    PolicyContext context;
-    context.problem = result_.problem;
-    context.device = bench_.device;
-    context.seed = bench_.options.seed;
-    context.learner = bench_.options.learner;
     TrialQuery query;
     query.device = bench_.device.fingerprint();
     query.mode = name_of(bench_.options.mode);
@@ -94,18 +93,27 @@ struct ProblemTuner::State {
     if (bench_.options.effort == Effort::sweep) query.problem = to_text(result_.problem);
     Result<std::vector<Trial>> history = bench_.database.select(query);
     if (!history) return tl::unexpected(history.error());
-    std::vector<Trial> own;
     const std::string text = to_text(result_.problem);
     for (Trial& trial : *history) {
       const bool current = trial.program_language == kProgramLanguageVersion &&
                            trial.device_headers == kDeviceHeadersVersion;
       if (!current) continue;
       if (trial.problem == text) {
-        own.push_back(std::move(trial));
+        own_.push_back(std::move(trial));
       } else {
-        context.history.push_back(std::move(trial));
+        history_.push_back(std::move(trial));
       }
     }
+    return {};
+  }
+
+  Status start_policy() {
+    PolicyContext context;
+    context.problem = result_.problem;
+    context.device = bench_.device;
+    context.seed = bench_.options.seed;
+    context.learner = bench_.options.learner;
+    context.history = std::move(history_);
     if (!bench_.options.only.empty()) {
       context.only =
           std::make_shared<ProgramSet>(result_.problem, bench_.device, bench_.options.only);
@@ -114,7 +122,7 @@ struct ProblemTuner::State {
     if (!policy) return tl::unexpected(policy.error());
     policy_ = *std::move(policy);
     if (!bench_.options.resume) return {};
-    for (const Trial& trial : own) {
+    for (const Trial& trial : own_) {
       if (trial.stage != "screen") continue;
       policy_->observe(trial);
       remember_screened(trial);
@@ -284,13 +292,14 @@ struct ProblemTuner::State {
   std::unique_ptr<Workbench> workbench_;
   std::unique_ptr<Policy> policy_;
   std::optional<CompileQueue> queue_;
-  bool dry_ = false;  // the policy has nothing more to say
+  std::vector<Trial> own_, history_;  // of this problem and, until the policy has them, of others
+  bool dry_ = false;                  // the policy has nothing more to say
   std::vector<Trial> screened_;
   std::map<std::string, CompileResult> binaries_;
   int resumed_in_run_ = 0;
   double final_seconds_ = kFinalistSeconds;
   Clock::time_point begun_;
-  std::future<void> fed_;  // last: its destructor waits before what the task uses is gone
+  std::future<Status> fed_;  // last: its destructor waits before what the task uses is gone
 };
 
 ProblemTuner::ProblemTuner(Bench& bench, const Problem& problem)

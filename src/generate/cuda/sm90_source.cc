@@ -192,7 +192,8 @@ Launch launch_of(const Program& p, const Problem& problem, Form form, const Shap
   };
   if (!s.gather_a) add_map(map_of('a', !problem.a_transposed, s.m, s.k, s.cluster_n));
   if (!s.gather_b) add_map(map_of('b', problem.b_transposed, s.n, s.k, s.cluster_m));
-  if (s.tma_store) add_map({'c', 64, 64, 128, 128});
+  const int store_columns = static_cast<int>(cuda_family::store_columns(s.n));
+  if (s.tma_store) add_map({'c', store_columns, 64, 2 * store_columns, 128});
   cuda.arguments.insert(
       cuda.arguments.end(),
       {"c", "workspace", cuda_text::head_argument(p, tiles_text(s), 128 * s.consumers)});
@@ -219,8 +220,9 @@ Launch launch_of(const Program& p, const Problem& problem, Form form, const Shap
   std::int64_t ring = std::int64_t{s.stages} * (s.m + s.n) * s.k * 2;
   if (p.word("reduce") == "cluster") ring = std::max(ring, std::int64_t{4} * s.m * s.n);
   // 1008: the ring begins at a multiple of 1024; behind it barriers and a flag.
-  const std::int64_t bytes =
-      1008 + ring + (s.staged ? s.consumers * 16384 : 0) + 16 * std::int64_t{s.stages} + 16;
+  const std::int64_t bytes = 1008 + ring +
+                             (s.staged ? s.consumers * cuda_family::store_bytes(s.n) : 0) +
+                             16 * std::int64_t{s.stages} + 16;
   cuda.shared_bytes = std::to_string(bytes);
   const CudaAlignment aligned = alignment_of(problem);
   cuda.alignment = std::min(

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // How a warpgroup of the family sm90 writes its part of a tile: from registers (epilogue.cuh), or
-// through shared memory by the copy engine in chunks of 64 rows by 64 columns, two buffers in turn,
-// so that one is filled while the other is being read. The engine clips what it stores in steps of
+// through shared memory by the copy engine in chunks of 64 rows by 64 columns (32 where 64 do not
+// divide the tile), two buffers in turn, so that one is filled while the other is being read. The engine clips what it stores in steps of
 // 16 bytes (seen on an H200: of 8191 columns it wrote 8192), so the last chunk of a row whose
 // length is no multiple of 8 is copied by threads; and all chunks where no tensor map describes C
 // (Epilogue::shared): a warp's stores lie together then, which those from registers do not.
@@ -23,11 +23,13 @@ struct TileStores {
             : kColumns % 4 == 0             ? 4
             : kColumns % 2 == 0             ? 2
                                             : 1,
-    kChunkBytes = 64 * 128,
+    kPieces = kColumns % 8 == 0 ? 8 : 4,  // of a chunk's row, 16 bytes each
+    kRowBytes = 16 * kPieces,             // the map's swizzle, too
+    kChunkBytes = 64 * kRowBytes,
     kBytes = kStaged ? 2 * kChunkBytes : 0,  // of shared memory, per warpgroup
-    kChunks = kBlocks * kColumns / 8,
+    kChunks = kBlocks * kColumns / kPieces,
   };
-  static_assert(!kStaged || (kColumns % 8 == 0 && !kScaled && kOut != Type::f32));
+  static_assert(!kStaged || (kColumns % kPieces == 0 && !kScaled && kOut != Type::f32));
   using Out = Output<kOut, kScaled, kVector, kServed>;
   using Sums = float[kBlocks][kColumns][4];
 
@@ -38,6 +40,13 @@ struct TileStores {
     const int warp = warp_id() % 4;
     store_pieces<kWide>(out, row0 + piece / kColumns * 64 + warp * 16,
                         column0 + piece % kColumns * 8, pieces);
+  }
+
+  // Where a chunk's piece of 16 bytes lies: bits 4 and up of the address are xored with those from
+  // bit 7 up, three for rows of 128 bytes and two for 64 (PTX ISA, tensor swizzling modes).
+  __device__ __forceinline__ static u32 place(int row, int piece) {
+    const int turn = kPieces == 8 ? row & 7 : row >> 1 & 3;
+    return static_cast<u32>(row * kRowBytes + (piece ^ turn) * 16);
   }
 
   // `buffers`: kBytes of shared memory of this warpgroup, `barrier`: a named barrier of its own.
@@ -53,27 +62,26 @@ struct TileStores {
 #pragma unroll
       for (int b = 0; b < kBlocks; ++b) {
 #pragma unroll
-        for (int chunk = 0; chunk < kColumns / 8; ++chunk) {
-          const int count = b * (kColumns / 8) + chunk;
+        for (int chunk = 0; chunk < kColumns / kPieces; ++chunk) {
+          const int count = b * (kColumns / kPieces) + chunk;
           // An odd number of chunks ends with the buffer that the next tile begins with.
           if (kTma && issues && count == 0 && kChunks % 2 == 1) wait_stores_read<0>();
           const u32 buffer = buffers + static_cast<u32>(count % 2) * kChunkBytes;
           if (kTma && issues) wait_stores_read<1>();
           named_barrier(barrier, 128);
 #pragma unroll
-          for (int j = 0; j < 8; j += 2) {
-            const auto& x = sums[b][chunk * 8 + j];
-            const auto& y = sums[b][chunk * 8 + j + 1];
-            const u32 at = static_cast<u32>(row * 128 + ((j + (lane >> 4)) ^ (row & 7)) * 16);
-            store_matrices(buffer + at, pack<kOut>(x[0], x[1]), pack<kOut>(x[2], x[3]),
+          for (int j = 0; j < kPieces; j += 2) {
+            const auto& x = sums[b][chunk * kPieces + j];
+            const auto& y = sums[b][chunk * kPieces + j + 1];
+            store_matrices(buffer + place(row, j + (lane >> 4)), pack<kOut>(x[0], x[1]), pack<kOut>(x[2], x[3]),
                            pack<kOut>(y[0], y[1]), pack<kOut>(y[2], y[3]));
           }
           if (kTma) fence_async_proxy();
           named_barrier(barrier, 128);
-          const int at_row = row0 + 64 * b, at_column = column0 + 64 * chunk;
+          const int at_row = row0 + 64 * b, at_column = column0 + 8 * kPieces * chunk;
           if constexpr (!kTma) {
             copy_clipped<8>(out, buffer, at_row, at_column);
-          } else if (out.n % 8 != 0 && at_column + 64 > out.n) {
+          } else if (out.n % 8 != 0 && at_column + 8 * kPieces > out.n) {
             copy_clipped<1>(out, buffer, at_row, at_column);
           } else if (issues && at_row < out.m && at_column < out.n) {
             store_box(map, buffer, at_column, at_row, entry);
@@ -96,12 +104,11 @@ struct TileStores {
   __device__ __forceinline__ static void copy_clipped(const Out& out, u32 buffer, int row0,
                                                       int column0) {
 #pragma unroll(kUnrolled)
-    for (int i = static_cast<int>(threadIdx.x) % 128; i < 64 * 64; i += 128) {
-      const int row = i / 64, column = i % 64;
+    for (int i = static_cast<int>(threadIdx.x) % 128; i < 64 * 8 * kPieces; i += 128) {
+      const int row = i / (8 * kPieces), column = i % (8 * kPieces);
       if (row0 + row >= out.m || column0 + column >= out.n) continue;
-      const u32 at = static_cast<u32>(row * 128 + (column / 8 ^ (row & 7)) * 16 + column % 8 * 2);
       static_cast<u16*>(out.c)[(row0 + row) * out.ldc + column0 + column] =
-          load_shared(buffer + at);
+          load_shared(buffer + place(row, column / 8) + static_cast<u32>(column % 8 * 2));
     }
   }
 
