@@ -49,7 +49,7 @@ struct TextRequest {
 struct SampleOptions {
   double temperature = 1;
   std::uint64_t seed = 1, stream = 0;
-  std::size_t batch = 128;  // texts that a thread writes at once
+  std::size_t batch = 0;  // texts that are written at once; 0: 64 for a thread, 1024 on a GPU
 };
 
 struct SampledText {

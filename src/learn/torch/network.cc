@@ -121,35 +121,69 @@ void Network::assign(const Network& other) {
   for (std::size_t i = 0; i < mine.size(); ++i) mine[i].second.copy_(theirs[i].second);
 }
 
+at::Tensor Network::split(const Block& block, const at::Tensor& x) const {
+  std::vector<std::int64_t> sizes = x.sizes().vec();
+  const std::int64_t each = sizes.back() / shape_.heads;
+  sizes.back() = 3;
+  sizes.insert(sizes.end(), {shape_.heads, each});
+  const at::Tensor all = affine(x, block.attention_weight, block.attention_bias).view(sizes);
+  return x.dim() == 3 ? all.permute({2, 0, 3, 1, 4}) : all.permute({1, 0, 2, 3});
+}
+
 at::Tensor Network::attend(const Block& block, const at::Tensor& x, const at::Tensor& bias,
-                           std::pair<at::Tensor, at::Tensor>* cache) const {
-  const std::int64_t rows = x.size(0), places = x.size(1), d = x.size(2);
-  const std::int64_t heads = shape_.heads, each = d / heads;
-  const at::Tensor all = affine(x, block.attention_weight, block.attention_bias)
-                             .view({rows, places, 3, heads, each})
-                             .permute({2, 0, 3, 1, 4});  // [3, rows, heads, places, each]
-  const at::Tensor query = all[0];
-  at::Tensor key = all[1], value = all[2];
+                           AttentionCache::Layer* cache) const {
+  const at::Tensor all = split(block, x);  // [3, rows, heads, places, each]
   if (cache != nullptr) {
-    if (cache->first.defined()) {
-      key = at::cat({cache->first, key}, 2);
-      value = at::cat({cache->second, value}, 2);
-    }
-    *cache = {key, value};
+    cache->prompt_key = all[1].contiguous();
+    cache->prompt_value = all[2].contiguous();
   }
-  const double scale = 1 / std::sqrt(static_cast<double>(each));
-  const at::Tensor scores = at::matmul(query * scale, key.transpose(2, 3)) + bias;
+  const double scale = 1 / std::sqrt(static_cast<double>(all.size(4)));
+  const at::Tensor scores = at::matmul(all[0] * scale, all[1].transpose(2, 3)) + bias;
   const at::Tensor mixed =
-      at::matmul(at::softmax(scores, -1), value).permute({0, 2, 1, 3}).reshape({rows, places, d});
+      at::matmul(at::softmax(scores, -1), all[2]).permute({0, 2, 1, 3}).reshape(x.sizes());
   return affine(mixed, block.project_weight, block.project_bias);
 }
 
-at::Tensor Network::run(at::Tensor x, const at::Tensor& bias, AttentionCache* cache) const {
-  if (cache != nullptr) cache->layers.resize(blocks_.size());
+at::Tensor Network::attend_next(const Block& block, const at::Tensor& x,
+                                const AttentionCache& cache, AttentionCache::Layer& layer) const {
+  const std::int64_t prompts = cache.hidden.size(0), before = cache.hidden.size(3);
+  const std::int64_t columns = cache.columns;
+  // [texts, heads, any] <-> [prompts, heads, columns, any]
+  const auto to_grid = [&](const at::Tensor& texts) {
+    at::Tensor grid = texts;
+    if (!cache.full) {
+      grid = at::zeros({prompts * columns, texts.size(1), texts.size(2)}, texts.options());
+      grid.index_copy_(0, cache.slots, texts);
+    }
+    return grid.reshape({prompts, columns, texts.size(1), texts.size(2)}).transpose(1, 2);
+  };
+  const auto from_grid = [&](const at::Tensor& grid) {
+    const at::Tensor texts =
+        grid.transpose(1, 2).reshape({prompts * columns, grid.size(1), grid.size(3)});
+    return cache.full ? texts : texts.index_select(0, cache.slots);
+  };
+  const at::Tensor all = split(block, x);  // [3, texts, heads, each]
+  const at::Tensor key = all[1].unsqueeze(2), value = all[2].unsqueeze(2);
+  layer.key = layer.key.defined() ? at::cat({layer.key, key}, 2) : key;
+  layer.value = layer.value.defined() ? at::cat({layer.value, value}, 2) : value;
+
+  const at::Tensor query = all[0] * (1 / std::sqrt(static_cast<double>(all.size(3))));
+  const at::Tensor to_prompt =
+      from_grid(at::matmul(to_grid(query), layer.prompt_key.transpose(2, 3)) + cache.hidden);
+  const at::Tensor to_own = at::matmul(layer.key, query.unsqueeze(3)).squeeze(3);
+  const at::Tensor weights = at::softmax(at::cat({to_prompt, to_own}, 2), -1);
+  const at::Tensor of_prompt =
+      from_grid(at::matmul(to_grid(weights.slice(2, 0, before)), layer.prompt_value));
+  const at::Tensor of_own =
+      at::matmul(weights.slice(2, before).unsqueeze(2), layer.value).squeeze(2);
+  return affine((of_prompt + of_own).reshape(x.sizes()), block.project_weight, block.project_bias);
+}
+
+template <class Attention>
+at::Tensor Network::run(at::Tensor x, const Attention& attention) const {
   for (std::size_t i = 0; i < blocks_.size(); ++i) {
     const Block& block = blocks_[i];
-    x = x + attend(block, norm(x, block.norm1_weight, block.norm1_bias), bias,
-                   cache != nullptr ? &cache->layers[i] : nullptr);
+    x = x + attention(block, i, norm(x, block.norm1_weight, block.norm1_bias));
     const at::Tensor wide = at::gelu(
         affine(norm(x, block.norm2_weight, block.norm2_bias), block.widen_weight, block.widen_bias),
         "tanh");
@@ -163,15 +197,19 @@ at::Tensor Network::states(const at::Tensor& tokens, AttentionCache* cache) cons
   const at::Tensor x =
       at::embedding(word_embedding_, tokens) + place_embedding_.slice(0, 0, places).unsqueeze(0);
   const at::Tensor bias = at::full({places, places}, kNever, options()).triu(1);
-  return run(x, bias, cache);
+  if (cache != nullptr) cache->layers.resize(blocks_.size());
+  return run(x, [&](const Block& block, std::size_t i, const at::Tensor& normed) {
+    return attend(block, normed, bias, cache != nullptr ? &cache->layers[i] : nullptr);
+  });
 }
 
 at::Tensor Network::next_state(const at::Tensor& tokens, const at::Tensor& positions,
-                               const at::Tensor& hidden, AttentionCache& cache) const {
+                               AttentionCache& cache) const {
   const at::Tensor x =
-      (at::embedding(word_embedding_, tokens) + at::embedding(place_embedding_, positions))
-          .unsqueeze(1);
-  return run(x, hidden, &cache).squeeze(1);
+      at::embedding(word_embedding_, tokens) + at::embedding(place_embedding_, positions);
+  return run(x, [&](const Block& block, std::size_t i, const at::Tensor& normed) {
+    return attend_next(block, normed, cache, cache.layers[i]);
+  });
 }
 
 at::Tensor Network::logits(const at::Tensor& states) const {

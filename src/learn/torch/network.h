@@ -16,9 +16,19 @@
 
 namespace tilewright {
 
-// Keys and values of a text so far, one pair a layer: [rows, heads, places, width / heads].
+// Keys and values of prompts and of the texts that go on from them. What texts of one prompt have
+// in common is there once and read once for all of them: it is most of what attention reads.
 struct AttentionCache {
-  std::vector<std::pair<at::Tensor, at::Tensor>> layers;
+  struct Layer {
+    at::Tensor prompt_key, prompt_value;  // [prompts, heads, longest prompt, width / heads]
+    at::Tensor key, value;                // [texts, heads, places written, width / heads]
+  };
+  std::vector<Layer> layers;
+  at::Tensor hidden;  // [prompts, 1, 1, longest prompt]: never the padding
+  // Texts stand in a grid of a row for each prompt: text i at slots[i], row after row.
+  std::int64_t columns = 1;
+  at::Tensor slots;
+  bool full = false;  // no slot is empty, and texts are in the order of slots
 };
 
 class Network {
@@ -38,12 +48,11 @@ class Network {
   void assign(const Network& other);   // the values
 
   // tokens [rows, places], texts padded on the right; the states before the output layer,
-  // [rows, places, width]. `cache` (may be null) is filled.
+  // [rows, places, width]. Of `cache` (may be null) the prompts' keys and values are filled.
   [[nodiscard]] at::Tensor states(const at::Tensor& tokens, AttentionCache* cache) const;
-  // One token more for each row: tokens and positions [rows]; `hidden` [rows, 1, 1, places so far +
-  // 1] is added to the attention's scores. States [rows, width].
+  // One token more for each text: tokens and positions [texts]. States [texts, width].
   [[nodiscard]] at::Tensor next_state(const at::Tensor& tokens, const at::Tensor& positions,
-                                      const at::Tensor& hidden, AttentionCache& cache) const;
+                                      AttentionCache& cache) const;
   // states [any, width] -> [any, words].
   [[nodiscard]] at::Tensor logits(const at::Tensor& states) const;
 
@@ -55,10 +64,18 @@ class Network {
   };
   template <class Visit>
   static void visit_block(Block& block, const std::string& prefix, const Visit& visit);
+  // Query, key and value of x [..., width]: [3, ..., heads, width / heads].
+  [[nodiscard]] at::Tensor split(const Block& block, const at::Tensor& x) const;
   // x [rows, places, width]; `bias` is added to the scores.
   [[nodiscard]] at::Tensor attend(const Block& block, const at::Tensor& x, const at::Tensor& bias,
-                                  std::pair<at::Tensor, at::Tensor>* cache) const;
-  [[nodiscard]] at::Tensor run(at::Tensor x, const at::Tensor& bias, AttentionCache* cache) const;
+                                  AttentionCache::Layer* cache) const;
+  // x [texts, width], the next place of each.
+  [[nodiscard]] at::Tensor attend_next(const Block& block, const at::Tensor& x,
+                                       const AttentionCache& cache,
+                                       AttentionCache::Layer& layer) const;
+  // attention(block, index, normed x).
+  template <class Attention>
+  [[nodiscard]] at::Tensor run(at::Tensor x, const Attention& attention) const;
 
   ModelShape shape_;
   std::int64_t words_;

@@ -14,6 +14,7 @@ namespace tilewright {
 namespace {
 
 constexpr double kNever = -1e9;
+constexpr std::size_t kCpuBatch = 64, kCudaBatch = 1024;
 
 // A text that is being written.
 struct Draft {
@@ -82,9 +83,13 @@ class Scribe {
   at::Tensor read_prompts(std::span<const Draft> drafts) {
     std::vector<std::size_t> read;       // requests, each once
     std::vector<std::int64_t> source;    // of a draft: index into `read`
-    for (const Draft& draft : drafts) {  // drafts of a request are neighbours
-      if (read.empty() || read.back() != draft.request) read.push_back(draft.request);
+    std::vector<std::int64_t> slots;     // first its number among the drafts of its request
+    for (const Draft& draft : drafts) {  // which are neighbours
+      const bool fresh = read.empty() || read.back() != draft.request;
+      if (fresh) read.push_back(draft.request);
       source.push_back(static_cast<std::int64_t>(read.size()) - 1);
+      slots.push_back(fresh ? 0 : slots.back() + 1);
+      cache_.columns = std::max(cache_.columns, slots.back() + 1);
     }
     std::size_t longest = 0;
     for (const std::size_t i : read) longest = std::max(longest, requests_[i].prompt.size() + 1);
@@ -102,35 +107,30 @@ class Scribe {
     const auto places = static_cast<std::int64_t>(longest);
     const at::Tensor states =
         network_.states(indices_of(tokens, {rows, places}, network_), &cache_);
-    const at::Tensor copies =
-        indices_of(source, {static_cast<std::int64_t>(source.size())}, network_);
-    for (auto& [key, value] : cache_.layers) {
-      key = key.index_select(0, copies);
-      value = value.index_select(0, copies);
-    }
-    hidden_ = tensor_of(hidden, {rows, 1, 1, places}, network_).index_select(0, copies);
+    const auto count = static_cast<std::int64_t>(drafts.size());
+    for (std::size_t i = 0; i < slots.size(); ++i) slots[i] += source[i] * cache_.columns;
+    cache_.hidden = tensor_of(hidden, {rows, 1, 1, places}, network_);
+    cache_.slots = indices_of(slots, {count}, network_);
+    cache_.full = count == rows * cache_.columns;
     for (const std::int64_t from : source) {
       lengths_.push_back(last[static_cast<std::size_t>(from)] - from * places + 1);
     }
     const at::Tensor after =
         states.reshape({-1, states.size(2)}).index_select(0, indices_of(last, {rows}, network_));
-    return network_.logits(after).index_select(0, copies);
+    return network_.logits(after).index_select(0, indices_of(source, {count}, network_));
   }
 
   at::Tensor advance(const std::vector<std::int64_t>& tokens,
                      const std::vector<std::int64_t>& places) {
     const auto rows = static_cast<std::int64_t>(tokens.size());
-    hidden_ = at::cat({hidden_, at::zeros({rows, 1, 1, 1}, network_.options())}, 3);
     return network_.logits(network_.next_state(indices_of(tokens, {rows}, network_),
-                                               indices_of(places, {rows}, network_), hidden_,
-                                               cache_));
+                                               indices_of(places, {rows}, network_), cache_));
   }
 
   const Network& network_;
   std::span<const TextRequest> requests_;
   double temperature_;
   AttentionCache cache_;
-  at::Tensor hidden_;                  // what attention adds: never the padding of a prompt
   std::vector<std::int64_t> lengths_;  // of a draft's prompt and opening
 };
 
@@ -163,7 +163,8 @@ Result<std::vector<SampledText>> LanguageModel::sample(std::span<const TextReque
     }
   }
   const at::NoGradGuard no_grad;
-  const std::size_t batch = std::max<std::size_t>(options.batch, 1);
+  const std::size_t usual = impl_->network.device().is_cpu() ? kCpuBatch : kCudaBatch;
+  const std::size_t batch = options.batch != 0 ? options.batch : usual;
   const std::size_t batches = (drafts.size() + batch - 1) / batch;
   std::vector<Status> wrote(batches);
   for_parts(batches, workers_for(impl_->network), [&](std::size_t i, std::size_t) {
