@@ -19,7 +19,7 @@ void AdamW::clear_gradients() {
 }
 
 double AdamW::clip_gradients(double most) {
-  const at::NoGradGuard no_grad;
+  const c10::NoGradGuard no_grad;
   std::vector<at::Tensor> norms;
   for (const at::Tensor& parameter : parameters_) {
     if (parameter.grad().defined()) norms.push_back(parameter.grad().norm());
@@ -35,7 +35,7 @@ double AdamW::clip_gradients(double most) {
 }
 
 void AdamW::step(const TrainOptions& options, double learning_rate) {
-  const at::NoGradGuard no_grad;
+  const c10::NoGradGuard no_grad;
   ++updates_;
   const auto count = static_cast<double>(updates_);
   const double mean_scale = 1 - std::pow(options.beta1, count);

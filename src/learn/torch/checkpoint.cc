@@ -117,7 +117,7 @@ Result<std::string> Trainer::load(const fs::path& folder) {
   const auto updates = parse_integer(metadata_of(*file, "updates"));
   if (!steps || !stage_steps || !updates) return refused(folder, "its counters are no numbers");
 
-  const at::NoGradGuard no_grad;
+  const c10::NoGradGuard no_grad;
   Network& network = impl_->model->network;
   // Read all before anything of the trainer changes.
   AdamW optimiser(network);

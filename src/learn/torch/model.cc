@@ -52,7 +52,7 @@ Status check(const ModelShape& shape) {
 
 // In the order of names, so that the same seed gives the same model everywhere.
 void fill_fresh(Network& network, std::uint64_t seed) {
-  const at::NoGradGuard no_grad;
+  const c10::NoGradGuard no_grad;
   const double residual = kDeviation / std::sqrt(2.0 * network.shape().layers);
   std::uint64_t stream = 0;
   for (auto& [name, tensor] : network.parameters()) {
@@ -201,7 +201,7 @@ Result<LanguageModel> LanguageModel::from_tensors(const TensorFile& file, const 
   }
   const std::vector<std::string_view> old_words = words(listed->second);
   const Network& network = model->impl_->network;
-  const at::NoGradGuard no_grad;
+  const c10::NoGradGuard no_grad;
   for (auto& [name, tensor] : network.parameters()) {
     const auto found = file.tensors.find(name);
     std::vector<std::int64_t> wanted = tensor.sizes().vec();

@@ -115,7 +115,7 @@ Network Network::copy() const {
 }
 
 void Network::assign(const Network& other) {
-  const at::NoGradGuard no_grad;
+  const c10::NoGradGuard no_grad;
   auto mine = parameters();
   const auto theirs = other.parameters();
   for (std::size_t i = 0; i < mine.size(); ++i) mine[i].second.copy_(theirs[i].second);

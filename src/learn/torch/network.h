@@ -9,6 +9,7 @@
 #include "learn/model.h"
 
 #include <ATen/ATen.h>
+#include <c10/core/GradMode.h>
 
 #include <string>
 #include <utility>

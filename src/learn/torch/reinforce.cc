@@ -67,7 +67,7 @@ Part part_of(const Batch& batch, std::span<const std::size_t> part, const Networ
            .reference = {}};
   const auto count = static_cast<std::int64_t>(out.places.where.size());
   if (count == 0) return out;
-  const at::NoGradGuard no_grad;
+  const c10::NoGradGuard no_grad;
   if (options.kl_weight > 0) {
     out.reference = values_at(out.places, reference, options.temperature).log_probabilities;
   }
@@ -139,7 +139,7 @@ std::vector<Part> parts_of(const Batch& batch, const Network& network, const Net
 // Adds the gradient of -J; the places as numbers, in a fixed order. -J itself is returned.
 double objective_gradients(std::vector<Part>& parts, Gradients& gradients, double temperature,
                            const Weights& weights, std::vector<ObjectivePlace>& places) {
-  const at::AutoGradMode on(true);
+  const c10::AutoGradMode on(true);
   std::vector<std::vector<ObjectivePlace>> shares(parts.size());
   std::vector<double> losses(parts.size());
   for_parts(parts.size(), gradients.workers(), [&](std::size_t i, std::size_t worker) {

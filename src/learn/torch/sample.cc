@@ -162,7 +162,7 @@ Result<std::vector<SampledText>> LanguageModel::sample(std::span<const TextReque
            .text = {.analysis = request.analysis, .tokens = {}, .offered = {}, .starts = {0}}});
     }
   }
-  const at::NoGradGuard no_grad;
+  const c10::NoGradGuard no_grad;
   const std::size_t usual = impl_->network.device().is_cpu() ? kCpuBatch : kCudaBatch;
   const std::size_t batch = options.batch != 0 ? options.batch : usual;
   const std::size_t batches = (drafts.size() + batch - 1) / batch;

@@ -26,7 +26,7 @@ Result<std::vector<TextScore>> LanguageModel::score(std::span<const ScoreRequest
     const std::size_t places = request.continuation->tokens.size();
     scores.push_back({std::vector<double>(places, 0), std::vector<double>(places, 0)});
   }
-  const at::NoGradGuard no_grad;
+  const c10::NoGradGuard no_grad;
   const std::size_t workers = workers_for(impl_->network);
   const std::size_t tokens = std::accumulate(lengths.begin(), lengths.end(), std::size_t{0});
   const std::size_t longest = lengths.empty() ? 0 : *std::ranges::max_element(lengths);
@@ -48,7 +48,7 @@ Result<std::vector<TextScore>> LanguageModel::score(std::span<const ScoreRequest
 
 std::vector<double> LanguageModel::logits(std::span<const int> tokens) const {
   if (tokens.empty() || tokens.size() > static_cast<std::size_t>(shape().context)) return {};
-  const at::NoGradGuard no_grad;
+  const c10::NoGradGuard no_grad;
   const std::vector<std::int64_t> ids(tokens.begin(), tokens.end());
   const auto count = static_cast<std::int64_t>(ids.size());
   const Network& network = impl_->network;

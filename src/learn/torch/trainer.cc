@@ -87,7 +87,7 @@ Status check_texts(std::span<const WeightedText> texts, const ModelShape& shape)
 
 double text_gradients(std::span<const WeightedText> texts, Gradients& gradients, double scale,
                       std::size_t tokens_at_once, StepReport* report) {
-  const at::AutoGradMode on(true);
+  const c10::AutoGradMode on(true);
   return mean_loss(
       texts, gradients.workers(), tokens_at_once, report,
       [&](std::size_t worker) -> const Network& { return gradients.of(worker); },
@@ -167,7 +167,7 @@ Result<StepReport> Trainer::evaluate(std::span<const WeightedText> texts) const 
     return tl::unexpected(ok.error());
   }
   StepReport report;
-  const at::NoGradGuard no_grad;
+  const c10::NoGradGuard no_grad;
   report.loss = mean_loss(
       texts, workers_for(impl_->network()), impl_->options.tokens_at_once, &report,
       [&](std::size_t) -> const Network& { return impl_->network(); },

@@ -18,18 +18,18 @@ constexpr std::size_t kTokensOfAPart = 4096;
 
 std::size_t workers_for(const Network& network) {
   if (!network.device().is_cpu() || at::get_num_threads() > 1) return 1;
-  return static_cast<std::size_t>(std::max(at::get_num_interop_threads(), 1));
+  return std::max<std::size_t>(static_cast<std::size_t>(at::get_num_interop_threads()), 1);
 }
 
 void for_parts(std::size_t count, std::size_t workers,
                const std::function<void(std::size_t, std::size_t)>& part) {
   const std::size_t used = std::clamp<std::size_t>(count, 1, std::max<std::size_t>(workers, 1));
   // Whether gradients are recorded is a thread's own setting: ours is passed on.
-  const bool gradients = at::GradMode::is_enabled();
+  const bool gradients = c10::GradMode::is_enabled();
   std::vector<std::exception_ptr> failures(used);
   const auto work = [&](std::size_t worker) {
     try {
-      const at::AutoGradMode mode(gradients);
+      const c10::AutoGradMode mode(gradients);
       for (std::size_t i = worker; i < count; i += used) part(i, worker);
     } catch (...) {
       failures[worker] = std::current_exception();
@@ -62,7 +62,7 @@ Gradients::Gradients(Network& network) : network_(network) {
 }
 
 void Gradients::collect() {
-  const at::NoGradGuard no_grad;
+  const c10::NoGradGuard no_grad;
   auto targets = network_.parameters();
   for (std::size_t worker = 0; worker < aliases_.size(); ++worker) {
     const auto sources = aliases_[worker].parameters();
