@@ -36,9 +36,11 @@ void end_with_parent() {
 }
 
 // Both pools of threads read their variables before main(): the process begins again with them.
+// Threads that wait by spinning lose several times over where others want the cores too.
 void settle_threads(char** argv) {
   if (std::getenv("OPENBLAS_NUM_THREADS") != nullptr) return;
   ::setenv("OPENBLAS_NUM_THREADS", "1", 1);
+  ::setenv("OMP_WAIT_POLICY", "passive", 0);
   ::execv("/proc/self/exe", argv);
 }
 

@@ -58,6 +58,7 @@ constexpr PlanNumber kNumbers[] = {
     {"least_legal", 0, 1, assign<&TrainPlan::least_legal>},
     {"save_every", 1, 1e6, assign<&TrainPlan::save_every>},
     {"judged", 2, 1e5, assign<&TrainPlan::judged>},
+    {"unmasked", 0, 1e5, assign<&TrainPlan::unmasked>},
     {"grpo", 0, 1,
      [](TrainPlan& plan, double value) {
        plan.advantage = value > 0.5 ? AdvantageKind::group : AdvantageKind::leave_one_out;

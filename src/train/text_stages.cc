@@ -11,7 +11,8 @@ namespace tilewright {
 namespace {
 
 constexpr std::size_t kKeptEvery = 16;    // shapes: one of so many is for checking
-constexpr std::size_t kCheckTexts = 128;  // loss on others is looked at with so many
+constexpr std::size_t kCheckTexts = 128;  // loss on others is looked at with so many at most
+constexpr std::size_t kCheckSteps = 4;    // and at most as many as so many steps learn
 constexpr std::size_t kMostWords = 64;    // of a text without mask that finds no end
 constexpr std::int64_t kLooks = 8;        // at the loss on others, during the stage
 constexpr double kFlat = 1.02;            // at its end, against its best
@@ -34,7 +35,8 @@ class TextStageRun final : public TrainingStage {
   Status begin() override {
     Rng rng = rng_of(plan_.seed, "check", 0);
     const Corpus& others = parts_.second.shapes().empty() ? parts_.first : parts_.second;
-    for (std::size_t i = 0; i < kCheckTexts; ++i) {
+    const std::size_t count = std::min(kCheckTexts, kCheckSteps * plan_.texts_per_step);
+    for (std::size_t i = 0; i < count; ++i) {
       const std::optional<LearningText> text = draw_learning_text(others, options_, rng);
       if (text) check_.push_back(weighted(*text, 0));
     }

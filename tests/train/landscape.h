@@ -22,11 +22,11 @@ inline double landscape_us(const Problem& problem, const Program& program) {
   };
   const bool few_rows = problem.m <= 32, narrow = problem.n <= 1024;
   const bool direct = program.word("form") == "direct";
-  const double log_time =
-      0.25 * off(static_cast<double>(program.number("mr")), few_rows ? 3 : 11) +
-      0.2 * off(static_cast<double>(program.number("nr")), narrow ? 16 : 64) +
-      (direct == few_rows ? 0 : 0.5) + (program.word("order") == (narrow ? "mn" : "nm") ? 0 : 0.3) +
-      (program.word("sizes") == "static" ? 0 : 0.1);
+  const double log_time = 0.25 * off(static_cast<double>(program.number("mr")), few_rows ? 3 : 11) +
+                          0.2 * off(static_cast<double>(program.number("nr")), narrow ? 16 : 64) +
+                          (direct == few_rows ? 0 : 0.5) +
+                          (program.word("order") == (narrow ? "mn" : "nm") ? 0 : 0.3) +
+                          (program.word("sizes") == "static" ? 0 : 0.1);
   return 1e-4 * problem.flop() / 1e3 * std::exp(log_time) + 1;
 }
 

@@ -9,7 +9,6 @@
 
 #include <gtest/gtest.h>
 
-#include <cstdio>
 #include <map>
 
 namespace tilewright {
@@ -38,11 +37,12 @@ TEST(Training, ReinforcementRaisesTheRewardOfHeldOutShapes) {
   plan.exemplar_share = 0.2;
   plan.off_policy = 2;
   plan.rl_rate = 1e-3;
+  plan.expert_steps = 1;
   plan.unmasked = 8;
   plan.judged = 24;
   plan.force = true;  // so short a pretraining writes few legal programs without the mask
-  input.log = [](const std::string& line) { std::printf("%s\n", line.c_str()); };
-  const Result<TrainResult> result = train(stages_of(std::vector<std::string>{"all"}).value(), input);
+  const Result<TrainResult> result =
+      train(stages_of(std::vector<std::string>{"all"}).value(), input);
   ASSERT_TRUE(result) << result.error().message;
   ASSERT_EQ(result->stages.size(), 5u);
   const StageOutcome& rl = result->stages[3];
