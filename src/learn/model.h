@@ -16,6 +16,7 @@
 #include "base/error.h"
 #include "learn/mask.h"
 #include "learn/safetensors.h"
+#include "learn/sampling.h"
 
 #include <cstdint>
 #include <filesystem>
@@ -38,29 +39,6 @@ struct ModelShape {
 [[nodiscard]] std::span<const ModelShape> model_shapes();
 // An unknown name lists the known ones.
 [[nodiscard]] Result<ModelShape> model_shape(std::string_view size);
-
-struct TextRequest {
-  std::vector<int> prompt;  // encode(Prompt); the opening is added
-  const TokenMask* mask = nullptr;
-  bool analysis = false;
-  std::size_t count = 1;
-};
-
-struct SampleOptions {
-  double temperature = 1;
-  std::uint64_t seed = 1, stream = 0;
-  std::size_t batch = 0;  // texts that are written at once; 0: 64 for a thread, 1024 on a GPU
-};
-
-struct SampledText {
-  std::size_t request = 0;  // index of its TextRequest
-  Continuation continuation;
-  // ln of the probability of each token after temperature, mask and renormalisation: 0 where
-  // forced. Entropy of the same distribution, in nats.
-  std::vector<double> log_probabilities, entropies;
-  Program program;                               // legal
-  [[nodiscard]] double log_probability() const;  // the sum
-};
 
 // A text of which the probability is asked.
 struct ScoreRequest {

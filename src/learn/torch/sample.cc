@@ -16,46 +16,13 @@ namespace {
 constexpr double kNever = -1e9;
 constexpr std::size_t kCpuBatch = 64, kCudaBatch = 1024;
 
-// A text that is being written.
-struct Draft {
-  std::size_t request;
-  const TokenMask* mask;
-  MaskState state;
-  Rng rng;
-  Continuation text;
-  std::vector<double> log_probabilities{}, entropies{};
-};
-
-// Chooses the next token of a draft from the logits of all words.
-int write_token(Draft& draft, std::span<const double> logits, double temperature) {
-  const std::span<const int> legal = draft.mask->legal(draft.state);
-  std::size_t chosen = 0;
-  double log_probability = 0, entropy = 0;
-  if (legal.size() > 1) {
-    const std::vector<double> log_p = masked_log_softmax(logits, legal, temperature);
-    entropy = entropy_of(log_p);
-    // The last one takes what rounding leaves.
-    double left = draft.rng.uniform();
-    while (chosen + 1 < legal.size() && (left -= std::exp(log_p[chosen])) >= 0) ++chosen;
-    log_probability = log_p[chosen];
-  }
-  Continuation& text = draft.text;
-  text.offered.insert(text.offered.end(), legal.begin(), legal.end());
-  text.starts.push_back(text.offered.size());
-  text.tokens.push_back(legal[chosen]);
-  draft.log_probabilities.push_back(log_probability);
-  draft.entropies.push_back(entropy);
-  const bool advanced = draft.mask->advance(draft.state, text.tokens.back());
-  return advanced ? text.tokens.back() : marks().pad;
-}
-
 // The drafts of some requests, prompts padded to one length: reads, then writes until all are done.
 class Scribe {
  public:
   Scribe(const Network& network, std::span<const TextRequest> requests, double temperature)
       : network_(network), requests_(requests), temperature_(temperature) {}
 
-  Status write(std::span<Draft> drafts) {
+  Status write(std::span<TextDraft> drafts) {
     at::Tensor logits = read_prompts(drafts);
     for (std::int64_t written = 0;; ++written) {
       const std::vector<double> values = doubles_of(logits);
@@ -64,11 +31,11 @@ class Scribe {
       std::size_t longest = 0;
       for (std::size_t r = 0; r < drafts.size(); ++r) {
         places[r] = std::min<std::int64_t>(lengths_[r] + written, network_.shape().context - 1);
-        if (drafts[r].state.done()) continue;
+        if (drafts[r].done()) continue;
         const auto count = static_cast<std::size_t>(network_.words());
-        tokens[r] =
-            write_token(drafts[r], std::span(values).subspan(r * count, count), temperature_);
-        if (drafts[r].state.done()) continue;
+        tokens[r] = drafts[r].write(masked_log_softmax(std::span(values).subspan(r * count, count),
+                                                       drafts[r].legal(), temperature_));
+        if (drafts[r].done()) continue;
         more = true;
         longest = std::max(longest, static_cast<std::size_t>(lengths_[r] + written + 1));
       }
@@ -80,13 +47,13 @@ class Scribe {
 
  private:
   // Logits after each draft's opening: [drafts, words].
-  at::Tensor read_prompts(std::span<const Draft> drafts) {
-    std::vector<std::size_t> read;       // requests, each once
-    std::vector<std::int64_t> source;    // of a draft: index into `read`
-    std::vector<std::int64_t> slots;     // first its number among the drafts of its request
-    for (const Draft& draft : drafts) {  // which are neighbours
-      const bool fresh = read.empty() || read.back() != draft.request;
-      if (fresh) read.push_back(draft.request);
+  at::Tensor read_prompts(std::span<const TextDraft> drafts) {
+    std::vector<std::size_t> read;           // requests, each once
+    std::vector<std::int64_t> source;        // of a draft: index into `read`
+    std::vector<std::int64_t> slots;         // first its number among the drafts of its request
+    for (const TextDraft& draft : drafts) {  // which are neighbours
+      const bool fresh = read.empty() || read.back() != draft.request();
+      if (fresh) read.push_back(draft.request());
       source.push_back(static_cast<std::int64_t>(read.size()) - 1);
       slots.push_back(fresh ? 0 : slots.back() + 1);
       cache_.columns = std::max(cache_.columns, slots.back() + 1);
@@ -136,32 +103,16 @@ class Scribe {
 
 }  // namespace
 
-double SampledText::log_probability() const {
-  return std::accumulate(log_probabilities.begin(), log_probabilities.end(), 0.0);
-}
-
 Result<std::vector<SampledText>> LanguageModel::sample(std::span<const TextRequest> requests,
                                                        const SampleOptions& options) const {
   if (!(options.temperature > 0)) {
     return fail(ErrorCode::usage, "temperature: it must be above 0");
   }
-  std::vector<Draft> drafts;
-  std::uint64_t stream = options.stream;
-  for (std::size_t i = 0; i < requests.size(); ++i) {
-    const TextRequest& request = requests[i];
-    if (const Status fits = check_length(request.prompt.size() + 2, shape()); !fits) {
-      return tl::unexpected(fits.error());
-    }
-    for (std::size_t j = 0; j < request.count; ++j, ++stream) {
-      if (!request.mask->any()) continue;
-      drafts.push_back(
-          {.request = i,
-           .mask = request.mask,
-           .state = request.mask->begin(request.analysis),
-           .rng = Rng(options.seed, stream),
-           .text = {.analysis = request.analysis, .tokens = {}, .offered = {}, .starts = {0}}});
-    }
+  for (const TextRequest& request : requests) {
+    const Status fits = check_length(request.prompt.size() + 2, shape());
+    if (!fits) return tl::unexpected(fits.error());
   }
+  std::vector<TextDraft> drafts = drafts_of(requests, options);
   const c10::NoGradGuard no_grad;
   const std::size_t usual = impl_->network.device().is_cpu() ? kCpuBatch : kCudaBatch;
   const std::size_t batch = options.batch != 0 ? options.batch : usual;
@@ -175,17 +126,7 @@ Result<std::vector<SampledText>> LanguageModel::sample(std::span<const TextReque
   for (const Status& status : wrote) {
     if (!status) return tl::unexpected(status.error());
   }
-  std::vector<SampledText> texts;
-  for (Draft& draft : drafts) {
-    auto program = program_of(draft.text);
-    if (!program) return tl::unexpected(program.error());
-    texts.push_back({.request = draft.request,
-                     .continuation = std::move(draft.text),
-                     .log_probabilities = std::move(draft.log_probabilities),
-                     .entropies = std::move(draft.entropies),
-                     .program = *std::move(program)});
-  }
-  return texts;
+  return finish(drafts);
 }
 
 }  // namespace tilewright
