@@ -70,9 +70,18 @@ Worlds divide(std::vector<ReplayWorld> worlds) {
   for (ReplayWorld& world : worlds) {
     (world.held_out ? out.held_out : train).push_back(std::move(world));
   }
-  for (std::size_t i = 0; i < train.size(); ++i) {
-    const bool choice = train.size() >= kEnough && i % kChoiceOf == kChoiceOf - 1;
-    (choice ? out.choice : out.train).push_back(std::move(train[i]));
+  // By M, N and K, so that no type or layout of a shape is on the other side.
+  std::map<std::array<std::int64_t, 3>, bool> choice;
+  for (const ReplayWorld& world : train) {
+    choice[{world.problem.m, world.problem.n, world.problem.k}] = false;
+  }
+  if (choice.size() >= kEnough) {
+    std::size_t i = 0;
+    for (auto& [shape, chosen] : choice) chosen = i++ % kChoiceOf == kChoiceOf - 1;
+  }
+  for (ReplayWorld& world : train) {
+    const bool chosen = choice[{world.problem.m, world.problem.n, world.problem.k}];
+    (chosen ? out.choice : out.train).push_back(std::move(world));
   }
   return out;
 }

@@ -57,8 +57,8 @@ struct TrainPlan {
 // Measures programs of one problem, in order, one trial each. In replay a table answers.
 using Measure = std::function<Result<std::vector<Trial>>(const Problem&, std::span<const Program>)>;
 
-// Tables to learn from by reinforcement (train), to choose between its results (choice), and to
-// judge it by (held_out), which nothing is fitted to.
+// Tables to learn from by reinforcement (train), to choose between the stages' weights (choice),
+// and to judge them by (held_out). Nothing is fitted to the last two.
 struct Worlds {
   std::vector<ReplayWorld> train, choice, held_out;
 };

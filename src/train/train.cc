@@ -15,6 +15,7 @@
 #include <array>
 #include <chrono>
 #include <memory>
+#include <set>
 
 namespace tilewright {
 namespace {
@@ -122,7 +123,7 @@ class Run {
     options.problems = training_shapes(options.device, input_.plan.shapes, input_.plan.seed);
     options.random_programs = input_.plan.random_programs;
     options.seed = input_.plan.seed;
-    const Corpus corpus = Corpus::make(options, input_.trials);
+    const Corpus corpus = Corpus::make(options, trials_to_learn_from());
     if (Status s = write_file_atomically(input_.folder / "corpus.txt", corpus.text()); !s) {
       return tl::unexpected(s.error());
     }
@@ -143,6 +144,22 @@ class Run {
                               *ranks)
                         : "no held-out shape inside; too few trials to compare with the cost model";
     return gate;
+  }
+
+  // Tables for choosing between stages are of no use once they were learned by heart: no trial of
+  // their shapes, in any type or layout, is in the corpus.
+  [[nodiscard]] std::vector<Trial> trials_to_learn_from() const {
+    std::set<std::array<std::int64_t, 3>> left_out;
+    for (const ReplayWorld& world : input_.worlds.choice) {
+      left_out.insert({world.problem.m, world.problem.n, world.problem.k});
+    }
+    std::vector<Trial> out;
+    for (const Trial& trial : input_.trials) {
+      const Result<Problem> problem = parse_problem(trial.problem);
+      if (!problem || left_out.contains({problem->m, problem->n, problem->k})) continue;
+      out.push_back(trial);
+    }
+    return out;
   }
 
   Result<Corpus> corpus() const {
