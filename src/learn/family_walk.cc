@@ -10,8 +10,8 @@ namespace tilewright {
 namespace {
 
 constexpr std::size_t kBits = 6, kPerWord = 10;
-constexpr std::size_t kMostLive = 3 * kPerWord;
-constexpr std::size_t kMostValues = (std::size_t{1} << kBits) - 2;
+[[maybe_unused]] constexpr std::size_t kMostLive = 3 * kPerWord;
+[[maybe_unused]] constexpr std::size_t kMostValues = (std::size_t{1} << kBits) - 2;
 
 }  // namespace
 

@@ -14,6 +14,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -55,6 +56,9 @@ struct ScoredText {
   // When it was written. Empty: by the model as it is now, and the old probabilities are those of
   // the first pass (the ratio is then exactly 1 there).
   std::vector<double> old_log_probabilities{};
+  // The reward of the remarks alone, such as the gain over the best exemplar: their words then have
+  // an advantage of their own. Where every text of a group has one; else `reward` is for all words.
+  std::optional<double> analysis_reward{};
 };
 struct TextGroup {
   std::vector<int> prompt;  // without the opening

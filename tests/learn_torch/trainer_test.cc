@@ -149,6 +149,46 @@ TEST(Trainer, AStepRaisesTheRewardedTextAndLowersTheOthers) {
   }
 }
 
+TEST(Trainer, RemarksMayHaveARewardOfTheirOwn) {
+  LanguageModel model = tiny::model(9);
+  const TokenMask mask(tiny::problem(), tiny::processor());
+  Trainer trainer(model, {.learning_rate = 1e-3, .warmup_steps = 0});
+  const std::vector<TextRequest> requests = {{tiny::prompt(), &mask, true, 2}};
+  TextGroup group{.prompt = tiny::prompt(), .texts = {}};
+  const auto texts = model.sample(requests, {.seed = 4}).value();
+  // The first has the better program, the second the better remarks.
+  for (const SampledText& text : texts) {
+    const bool first = group.texts.empty();
+    group.texts.push_back({.continuation = text.continuation,
+                           .reward = first ? 1.0 : 0.0,
+                           .analysis_reward = first ? 0.0 : 1.0});
+  }
+  // ln probabilities of each text's remarks and program.
+  const auto parts = [&] {
+    std::vector<double> sums;
+    for (const ScoredText& text : group.texts) {
+      const std::vector<ScoreRequest> request = {{&group.prompt, &text.continuation}};
+      const TextScore score = model.score(request, 1).value().front();
+      double sum[2] = {0, 0};
+      bool program = false;
+      for (std::size_t t = 0; t < score.log_probabilities.size(); ++t) {
+        program = program || text.continuation.tokens[t] == marks().program;
+        sum[program ? 1 : 0] += score.log_probabilities[t];
+      }
+      sums.insert(sums.end(), {sum[0], sum[1]});
+    }
+    return sums;
+  };
+  const std::vector<double> before = parts();
+  ReinforceOptions options{.epochs = 4};
+  ASSERT_TRUE(trainer.reinforce(std::vector<TextGroup>{group}, {}, options).value().updated);
+  const std::vector<double> after = parts();
+  EXPECT_LT(after[0], before[0]);
+  EXPECT_GT(after[1], before[1]);
+  EXPECT_GT(after[2], before[2]);
+  EXPECT_LT(after[3], before[3]);
+}
+
 TEST(Trainer, FlatGroupsTeachNothing) {
   LanguageModel model = tiny::model(4);
   const TokenMask mask(tiny::problem(), tiny::processor());

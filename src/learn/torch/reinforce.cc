@@ -14,28 +14,54 @@ namespace {
 // The texts of groups that teach something, one after another.
 struct Batch {
   std::vector<ScoreRequest> requests;
-  std::vector<double> advantages;
+  struct Gain {
+    double program = 0, analysis = 0;
+    std::size_t remarks = 0;  // so many words are the analysis's
+  };
+  std::vector<Gain> gains;
   std::vector<const std::vector<double>*> old;  // null: written by the model as it is
   std::vector<std::size_t> lengths;
   std::size_t flat_groups = 0, places = 0, tokens = 0;
 };
 
+// Advantages of a group's texts; empty if it teaches nothing.
+std::vector<Batch::Gain> gains_of(const TextGroup& group, AdvantageKind kind) {
+  std::vector<double> rewards, of_remarks;
+  for (const ScoredText& text : group.texts) {
+    rewards.push_back(text.reward);
+    if (text.analysis_reward) of_remarks.push_back(*text.analysis_reward);
+  }
+  const bool apart = of_remarks.size() == rewards.size();
+  if (!apart) of_remarks = rewards;
+  std::vector<Batch::Gain> gains;
+  if (is_flat(rewards) && is_flat(of_remarks)) return gains;
+  const auto advantage = [&](const std::vector<double>& values) {
+    return is_flat(values) ? std::vector<double>(values.size(), 0) : advantages(values, kind);
+  };
+  const std::vector<double> program = advantage(rewards), analysis = advantage(of_remarks);
+  for (std::size_t i = 0; i < group.texts.size(); ++i) {
+    const Continuation& text = group.texts[i].continuation;
+    const auto mark = std::ranges::find(text.tokens, marks().program);
+    const auto before = text.analysis ? mark - text.tokens.begin() : 0;
+    gains.push_back({program[i], analysis[i], static_cast<std::size_t>(before)});
+  }
+  return gains;
+}
+
 Result<Batch> gather(std::span<const TextGroup> groups, const ReinforceOptions& options,
                      const ModelShape& shape) {
   Batch batch;
   for (const TextGroup& group : groups) {
-    std::vector<double> rewards;
-    for (const ScoredText& text : group.texts) rewards.push_back(text.reward);
-    if (is_flat(rewards)) {
+    const std::vector<Batch::Gain> gains = gains_of(group, options.advantage);
+    if (gains.empty()) {
       ++batch.flat_groups;
       continue;
     }
-    const std::vector<double> gains = advantages(rewards, options.advantage);
     for (std::size_t i = 0; i < group.texts.size(); ++i) {
       const ScoredText& text = group.texts[i];
       const std::size_t places = text.continuation.tokens.size();
       batch.requests.push_back({&group.prompt, &text.continuation});
-      batch.advantages.push_back(gains[i]);
+      batch.gains.push_back(gains[i]);
       batch.lengths.push_back(length_of(batch.requests.back()));
       if (const Status ok = check_length(batch.lengths.back(), shape); !ok) {
         return tl::unexpected(ok.error());
@@ -79,7 +105,8 @@ Part part_of(const Batch& batch, std::span<const std::size_t> part, const Networ
   }
   for (std::size_t i = 0; i < out.places.where.size(); ++i) {
     const auto& [text, place] = out.places.where[i];
-    gains.push_back(batch.advantages[text]);
+    const Batch::Gain& gain = batch.gains[text];
+    gains.push_back(place < gain.remarks ? gain.analysis : gain.program);
     if (stale && batch.old[text] != nullptr) old[i] = (*batch.old[text])[place];
   }
   out.advantages = tensor_of(gains, {count}, network);
