@@ -2,6 +2,7 @@
 // A run that was killed - after steps, after checkpoints, at any moment - and started again ends
 // with the same weights and the same log as one that was not.
 #include "train/landscape.h"
+#include "train/request.h"
 #include "train/train.h"
 
 #include "base/file.h"
@@ -125,6 +126,19 @@ TEST(Resume, AProcessKilledAtAnyMomentGoesOn) {
   }
   EXPECT_GE(killed, 1);
   expect_same_run(folder.path() / "whole", folder.path() / "broken", {"pretrain", "sft", "rl"});
+}
+
+TEST(PlanNumbers, AreSetByNameWithinTheirLimits) {
+  TrainPlan plan = plan_for("s").value();
+  EXPECT_EQ(plan.size, "s");
+  EXPECT_TRUE(set_number(plan, "samples=16"));
+  EXPECT_EQ(plan.samples, 16u);
+  EXPECT_TRUE(set_number(plan, "grpo=1"));
+  EXPECT_EQ(plan.advantage, AdvantageKind::group);
+  for (const char* bad : {"sample=3", "samples", "samples=", "samples=1", "rl_rate=nan", "eq3=x"}) {
+    EXPECT_FALSE(set_number(plan, bad)) << bad;
+  }
+  EXPECT_FALSE(plan_for("huge"));
 }
 
 TEST(StageList, NamesWhatIsThereAndWhatIsNot) {
