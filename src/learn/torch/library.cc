@@ -6,6 +6,7 @@
 // read before main(), so its setter is looked up among what is loaded.
 #include "learn/model.h"
 
+#include <ATen/Context.h>
 #include <ATen/Parallel.h>
 #include <dlfcn.h>
 #include <fmt/format.h>
@@ -25,6 +26,10 @@ void set_learning_threads(int threads) {
   if (const auto set = reinterpret_cast<Setter>(dlsym(RTLD_DEFAULT, "openblas_set_num_threads"))) {
     set(1);
   }
+}
+
+void allow_tf32(bool on) {
+  at::globalContext().setFloat32MatmulPrecision(on ? "high" : "highest");
 }
 
 std::string learning_library() {
