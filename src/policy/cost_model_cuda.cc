@@ -54,20 +54,23 @@ struct Chip {
 double taste(const Program& p, const Problem& problem, const Kernel& k, double waves,
              const Chip& chip) {
   double factor = 1;
-  // Two warpgroups hide each other's waits, so that they gain by giving a stage back at once (the
-  // more, the fewer stages there are); one alone, or alternating, loses 2-7 %.
+  // Two warpgroups hide each other's waits, so that they gain by giving a stage back at once, most
+  // where stages are few and large; one alone, or alternating, loses 2-7 %.
   const bool waits = p.find_word("in_flight") == "0";
   const bool shared_ring = p.find_word("schedule") == "cooperative" && k.threads > 256;
-  if (waits) factor += shared_ring ? (k.tile_k > 64 ? -0.08 : -0.01) : k.alternates ? 0.05 : 0.03;
+  const bool large = k.tile_k > 64 && k.stages >= 3 && !k.persistent && k.split == 1;
+  if (waits) factor += shared_ring ? (large ? -0.07 : -0.01) : k.alternates ? 0.05 : 0.03;
   if (p.find_word("fragments") == "single") factor += 0.01;
   if (p.find_word("copies") == "staggered") factor += 0.005;
   if (p.find_word("epilogue") == "direct" && p.find_word("form").empty()) factor += 0.01;
-  // The waves' rectangles are squares of bytes at this group (sqrt of the
-  // multiprocessors times the ratio of sides). In one wave neighbours should walk the shorter side.
+  // In one wave neighbours should walk the shorter side. Else half the group that makes the waves'
+  // rectangles squares of bytes (sqrt of the multiprocessors over the ratio of sides) was fastest.
   const double ratio = k.raster_n ? k.tile_m / k.tile_n : k.tile_n / k.tile_m;
   const double best =
-      waves <= 1 ? 1 : std::min(std::sqrt(std::max(1.0, chip.multiprocessors * ratio)), 16.0);
-  factor += 0.002 * std::abs(std::log2(best / std::max(k.group, 1.0)));
+      waves <= 1
+          ? 1
+          : std::clamp(std::sqrt(std::max(1.0, chip.multiprocessors / ratio)) / 2, 1.0, 16.0);
+  factor += 0.004 * std::abs(std::log2(best / std::max(k.group, 1.0)));
   const double rows = ceil_div(static_cast<double>(problem.m), k.tile_m);
   const double columns = ceil_div(static_cast<double>(problem.n), k.tile_n);
   const bool long_way = k.raster_n ? rows > columns : columns > rows;
@@ -82,6 +85,8 @@ double taste(const Program& p, const Problem& problem, const Kernel& k, double w
   if (k.alternates && waves <= 1) factor += 0.2;
   // Odd widths: few were timed, and less is known of them.
   if (k.tile_n > 64 && std::fmod(k.tile_n, 64) != 0) factor += 0.02;
+  // Tiles of more than 64x64 reduced through clusters: measured 20-50 % slower than the rest says.
+  if (p.find_word("reduce") == "cluster" && k.tile_m * k.tile_n > 8192) factor += 0.2;
   // Three consumers were measured 10 % slower than the rest of the model says.
   if (p.find_word("consumers") == "3") factor += 0.1;
   // Stores from registers that L2 cannot hold back were measured to cost large problems 5-15 %.

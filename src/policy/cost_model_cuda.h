@@ -11,9 +11,9 @@ namespace tilewright {
 
 // Times in microseconds, rates in bytes per cycle and multiprocessor where not said otherwise; for
 // one CTA where not said otherwise. Fitted to 2,038 programs timed on an H200 on 2026-11-29 and 30
-// (tests/cases/cuda_times.txt is a part of them), but for latency90 and blend, which are set by
-// hand as the fit would call rings unimportant, and for what static sizes gain and thin exchanges
-// cost, which pairs of programs tell.
+// (tests/cases/cuda_times.txt is a part of them), but for latency90, clock and blend, which are set
+// by hand as the fit would call rings unimportant, and for what static sizes gain and thin
+// exchanges cost, which pairs of programs tell.
 struct CudaConstants {
   double launch =
       0.765;             // of a kernel that touches memory, in a chain of launches; sm90's barriers

@@ -27,7 +27,7 @@ struct Expert {
 };
 
 // The order of tiles is order_of's and the sizes are lineup.h's, where not wished.
-constexpr std::array<Expert, 68> kExperts = {{
+constexpr std::array<Expert, 69> kExperts = {{
     {Regime::tiny, "sm90 schedule=cooperative consumers=1 tile_m=64 tile_n=16 tile_k=64 stages=2"},
     {Regime::tiny, "sm90 schedule=single tile_m=64 tile_n=16 tile_k=128 stages=2"},
     {Regime::tiny, "sm90 schedule=cooperative consumers=1 tile_m=64 tile_n=16 tile_k=128 stages=4"},
@@ -110,6 +110,9 @@ constexpr std::array<Expert, 68> kExperts = {{
      "sm90 schedule=cooperative consumers=2 tile_m=128 tile_n=96 tile_k=64 stages=7 in_flight=0 "
      "epilogue=tma"},
     {Regime::middle,
+     "sm90 schedule=cooperative consumers=2 tile_m=128 tile_n=256 tile_k=64 stages=3 in_flight=0 "
+     "grid=tiles epilogue=tma"},
+    {Regime::middle,
      "sm90 schedule=cooperative consumers=2 tile_m=256 tile_n=128 tile_k=64 stages=3 in_flight=0 "
      "grid=tiles "
      "epilogue=tma"},
@@ -183,7 +186,7 @@ constexpr std::array<Expert, 68> kExperts = {{
      "grid=persistent cluster=1x2 epilogue=tma"},
     {Regime::big,
      "sm90 schedule=cooperative consumers=2 tile_m=128 tile_n=256 tile_k=64 stages=4 "
-     "grid=persistent epilogue=tma group=16"},
+     "grid=persistent epilogue=tma"},
     {Regime::big,
      "sm90 schedule=cooperative consumers=2 tile_m=256 tile_n=128 tile_k=64 stages=3 "
      "in_flight=0 grid=tiles epilogue=tma"},
@@ -195,13 +198,13 @@ constexpr std::array<Expert, 68> kExperts = {{
      "cluster=2x1 epilogue=tma"},
     {Regime::big,
      "sm90 schedule=cooperative consumers=2 tile_m=128 tile_n=192 tile_k=64 stages=4 "
-     "grid=persistent epilogue=tma group=16"},
+     "grid=persistent epilogue=tma"},
     {Regime::big,
      "sm90 schedule=cooperative consumers=2 tile_m=256 tile_n=128 tile_k=64 stages=4 "
      "grid=persistent epilogue=tma"},
     {Regime::big,
      "sm90 schedule=cooperative consumers=2 tile_m=128 tile_n=256 tile_k=128 stages=2 "
-     "grid=persistent epilogue=tma group=16"},
+     "grid=persistent epilogue=tma"},
     {Regime::big,
      "sm90 schedule=cooperative consumers=2 tile_m=128 tile_n=128 tile_k=128 stages=3 "
      "grid=persistent epilogue=tma"},
@@ -308,14 +311,14 @@ std::int64_t wished_number(const Wishes& wishes, std::string_view key) {
 }
 
 // Three orders of tiles serve all shapes: plain along the shorter side, where all are in flight at
-// once, where rows of tiles are many and short or few and long; else groups of eight rows.
+// once, where rows of tiles are many and short or few and long; else groups of four rows.
 std::string_view order_of(const Wishes& tile, const Problem& p, const Device& device) {
   const std::int64_t rows = tiles_of(p.m, wished_number(tile, "tile_m"));
   const std::int64_t columns = tiles_of(p.n, wished_number(tile, "tile_n"));
   if (rows * columns * p.batch <= device.cuda.multiprocessors) {
     return rows >= columns ? "raster=m group=1" : "raster=n group=1";  // along the shorter side
   }
-  if (rows >= 8) return "raster=m group=8";
+  if (rows >= 8) return "raster=m group=4";
   return rows > 1 ? "raster=n group=1" : "raster=m group=1";
 }
 
@@ -368,7 +371,6 @@ std::optional<Program> expert_program(const Expert& expert, const Problem& probl
   if (expert.wishes.find("epilogue=tma") != std::string_view::npos) {
     wish(wishes, staged_epilogue(problem));
   }
-  wish(wishes, expert.wishes.find("group=16") != std::string_view::npos ? "group=16" : "");
   for (const auto& w : wishes) {
     // A schedule that the shape does not allow has no near relative.
     if (w.first == "schedule" || w.first == "form" || w.first == "reduce" ||
