@@ -91,7 +91,8 @@ Result<std::unique_ptr<Learner>> Learner::start(const LearnerPlace& place) {
   const Result<std::filesystem::path> weights = find_weights(place);
   if (!weights) return tl::unexpected(weights.error());
   LineProgram start;
-  start.argv = {program->string(), "serve"};
+  // Never on the GPU that is being measured.
+  start.argv = {program->string(), "serve", "cpu"};
   start.log = place.log;
   Result<std::unique_ptr<LineProcess>> process = LineProcess::start(start);
   if (!process) return tl::unexpected(process.error());
