@@ -59,6 +59,14 @@ INSTANTIATE_TEST_SUITE_P(
                    "stages=4 fragments=double copies=together split_k=1 epilogue=exchange raster=m "
                    "group=1 sizes=runtime",
                    "70x80x200 f16 tn batch=2"},
+        ServedCase{"sm80 form=tile tile_m=64 tile_n=64 tile_k=64 warps_m=2 warps_n=2 warps_k=1 "
+                   "stages=4 fragments=double copies=together split_k=1 epilogue=exchange raster=m "
+                   "group=1 sizes=runtime",
+                   "70x77x130 f16 nn"},
+        ServedCase{"sm80 form=tile tile_m=32 tile_n=32 tile_k=64 warps_m=1 warps_n=1 warps_k=4 "
+                   "stages=2 fragments=single copies=together split_k=1 epilogue=exchange raster=m "
+                   "group=1 sizes=runtime",
+                   "37x46x130 bf16 nn"},
         ServedCase{"sm90 schedule=cooperative consumers=1 tile_m=64 tile_n=64 tile_k=128 stages=2 "
                    "split_k=1 cluster=1x1 grid=tiles in_flight=1 epilogue=exchange raster=m "
                    "group=1 sizes=runtime",

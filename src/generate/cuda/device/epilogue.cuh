@@ -5,6 +5,7 @@
 //
 // A pair per store fills half of a 32-byte sector. With lanes of a quad exchanging pairs each lane
 // holds 8 (or 4) columns in a row instead, and stores fill whole sectors without shared memory.
+// Where rows are not aligned a lane cannot store a run, and all lanes trade (store_loose).
 #pragma once
 
 #include "generate/cuda/device/activation.cuh"
@@ -111,22 +112,111 @@ __device__ __forceinline__ void store_run(const Output<kOut, kScaled, kVector, k
   }
 }
 
-// Lane t of a quad has x[j] of column block j; afterwards x[j] is what lane j had of block t: a
-// transpose in two butterfly steps. T: u32 or float2's halves, moved as 32-bit words.
+// Bit kStep of the index into x and bit kLane of the lane change places: of two lanes that differ
+// in that bit the lower one gives its upper half and gets the other's lower half.
+template <int kStep, int kLane, int kCount>
+__device__ __forceinline__ void trade(float (&x)[kCount]) {
+  const bool upper = (lane_id() & kLane) != 0;
+#pragma unroll
+  for (int i = 0; i < kCount; ++i) {
+    if ((i & kStep) != 0) continue;
+    const float give = upper ? x[i] : x[i + kStep];
+    const float got = __shfl_xor_sync(0xffffffffU, give, kLane);
+    if (upper) {
+      x[i] = got;
+    } else {
+      x[i + kStep] = got;
+    }
+  }
+}
+
+// Lane t of a quad has x[j] of column block j; afterwards x[j] is what lane j had of block t.
 template <int kWide>
-__device__ __forceinline__ void exchange(float (&x)[kWide], int t) {
+__device__ __forceinline__ void exchange(float (&x)[kWide]) {
+  trade<1, 1>(x);
+  if constexpr (kWide == 4) trade<2, 2>(x);
+}
+
+// Pieces for rows that no wide store may write to. Runs of a lane would be written number by number
+// then, each store of a warp to 8 rows and a few bytes of 16 sectors or more. Here the lanes of
+// other rows trade theirs away until neighbouring lanes have neighbouring columns, and a store
+// writes 8 kWide columns (32: one row at once) without gaps. kPair: numbers that are stored at
+// once.
+template <int kWide, Type kOut, bool kScaled, int kVector, bool kServed>
+__device__ __forceinline__ void store_loose(const Output<kOut, kScaled, kVector, kServed>& out,
+                                            int row, int column, const float (&pieces)[kWide][4]) {
+  enum : int {
+    kPair = kVector > 1 ? 2 : 1,
+    kTrades = (kWide == 4   ? 2
+               : kWide == 2 ? 1
+                            : 0) +
+              (kPair == 1 ? 1 : 0),
+    kRows = 1 << (kTrades + 1),  // of a lane
+  };
+  float x[kRows * kPair];
 #pragma unroll
-  for (int step = 1; step < kWide; step *= 2) {
-    const bool upper = (t & step) != 0;
+  for (int half = 0; half < 2; ++half) {
 #pragma unroll
-    for (int i = 0; i < kWide; ++i) {
-      if ((i & step) != 0) continue;
-      const float give = upper ? x[i] : x[i + step];
-      const float got = __shfl_xor_sync(0xffffffffU, give, step);
-      if (upper) {
-        x[i] = got;
+    for (int j = 0; j < kWide; ++j) {
+      x[(half * kWide + j) * 2] = pieces[j][2 * half];
+      x[(half * kWide + j) * 2 + 1] = pieces[j][2 * half + 1];
+    }
+  }
+  // Bits of the column in the index (of the pair, of the piece) for bits of the row in the lane.
+  if constexpr (kTrades >= 1) trade<kPair, 4>(x);
+  if constexpr (kTrades >= 2) trade<2 * kPair, 8>(x);
+  if constexpr (kTrades >= 3) trade<4 * kPair, 16>(x);
+  const int lane = lane_id();
+  column += 2 * (lane % 4) + 8 * ((kPair == 1 ? lane >> 3 : lane >> 2) & (kWide - 1));
+  if constexpr (kPair == 1) column += lane >> 2 & 1;
+  row += lane >> (2 + kTrades) << kTrades;
+  const int count = min(out.n - column, static_cast<int>(kPair));
+  if (count <= 0) return;
+  const i64 at = static_cast<i64>(row) * out.ldc + column;
+  const auto below = [](int i) { return i % (1 << kTrades) + 8 * (i >> kTrades); };  // `row`
+#pragma unroll
+  for (int i = 0; i < kRows * kPair; ++i) {
+    const int r = below(i / kPair);
+    if (row + r < out.m && i % kPair < count)
+      x[i] = scaled(out, x[i], at + r * out.ldc + i % kPair);
+  }
+  if constexpr (kServed) {
+    if (out.served.bias != nullptr) {
+      float bias[kPair] = {};
+#pragma unroll
+      for (int e = 0; e < kPair; ++e) {
+        if (e < count) bias[e] = read_number<kOut>(out.served.bias, column + e);
+      }
+#pragma unroll
+      for (int i = 0; i < kRows * kPair; ++i) x[i] += bias[i % kPair];
+    }
+    activate(x, out.served.activation);
+  }
+#pragma unroll
+  for (int i = 0; i < kRows; ++i) {
+    const int r = below(i);
+    if (row + r >= out.m) continue;
+    const i64 to = at + r * out.ldc;
+    if constexpr (kOut == Type::f32) {
+      float* numbers = static_cast<float*>(out.c) + to;
+      if constexpr (kPair == 2) {
+        if (count == 2) {
+          *reinterpret_cast<float2*>(numbers) = make_float2(x[2 * i], x[2 * i + 1]);
+          continue;
+        }
+      }
+      *numbers = x[i * kPair];
+    } else {
+      u16* numbers = static_cast<u16*>(out.c) + to;
+      if constexpr (kPair == 2) {
+        const u32 pair = pack<kOut>(x[2 * i], x[2 * i + 1]);
+        if (count == 2) {
+          *reinterpret_cast<u32*>(numbers) = pair;
+        } else {
+          *numbers = static_cast<u16>(pair);
+        }
       } else {
-        x[i + step] = got;
+        *numbers = static_cast<u16>(pack<kOut>(x[i], 0.0F));
       }
     }
   }
@@ -134,9 +224,13 @@ __device__ __forceinline__ void exchange(float (&x)[kWide], int t) {
 
 // Stores kWide neighbouring pieces (8 kWide columns) that begin at `row`, `column` of the warp; all
 // lanes take part. kWide 1: pairs as they are. 2, 4: exchanged, runs of 4 or 8.
-template <int kWide, class Out>
-__device__ __forceinline__ void store_pieces(const Out& out, int row, int column,
-                                             const float (&pieces)[kWide][4]) {
+template <int kWide, Type kOut, bool kScaled, int kVector, bool kServed>
+__device__ __forceinline__ void store_pieces(const Output<kOut, kScaled, kVector, kServed>& out,
+                                             int row, int column, const float (&pieces)[kWide][4]) {
+  if constexpr (kVector == 1 || (kVector == 2 && kWide > 1)) {
+    store_loose<kWide>(out, row, column, pieces);
+    return;
+  }
   const int g = lane_id() / 4;
   const int t = lane_id() % 4;
 #pragma unroll
@@ -148,8 +242,8 @@ __device__ __forceinline__ void store_pieces(const Out& out, int row, int column
       // Lanes t and t ^ 1 swap: an even lane ends with 4 columns of piece 0, an odd one of piece 1.
       float low[2] = {pieces[0][2 * half], pieces[1][2 * half]};
       float high[2] = {pieces[0][2 * half + 1], pieces[1][2 * half + 1]};
-      exchange<2>(low, t);
-      exchange<2>(high, t);
+      exchange<2>(low);
+      exchange<2>(high);
       store_run<4>(out, at_row, column + 8 * (t % 2) + 4 * (t / 2),
                    {low[0], high[0], low[1], high[1]});
     } else {
@@ -159,8 +253,8 @@ __device__ __forceinline__ void store_pieces(const Out& out, int row, int column
         low[j] = pieces[j][2 * half];
         high[j] = pieces[j][2 * half + 1];
       }
-      exchange<4>(low, t);
-      exchange<4>(high, t);
+      exchange<4>(low);
+      exchange<4>(high);
       store_run<8>(out, at_row, column + 8 * t,
                    {low[0], high[0], low[1], high[1], low[2], high[2], low[3], high[3]});
     }

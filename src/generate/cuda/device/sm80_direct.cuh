@@ -67,10 +67,17 @@ __device__ __forceinline__ void load_run(u32 (&words)[kCount / 2], const u16* fr
 
 // The part of an operand that a lane needs of one block of 32: r[line][half] are the pairs of K for
 // the two mma of `line`; half 0, 1: first mma's lower and upper eight, 2, 3: the second's.
-// kLines lines per lane. Along K a line is row g * kLines + i (kSpread) or g + 8 i.
-template <int kLines, bool kAlongK, bool kSpread, int kVector>
+// kLines lines per lane. Along K a line is row g * kLines + i (kSpread) or g + 8 i. kLate: numbers
+// are loaded one by one and stay so, r[line][number], until pairs() is asked: to put them together
+// at once would be to wait for each load where it is made, and nothing would be under way ahead.
+template <int kLines, bool kAlongK, bool kSpread, int kVector, bool kLate>
 struct DirectOperand {
-  u32 r[kLines][4];
+  u32 r[kLines][kLate ? 8 : 4];
+
+  __device__ __forceinline__ u32 pairs(int line, int half) const {
+    if constexpr (kLate) return r[line][2 * half] | r[line][2 * half + 1] << 16U;
+    return r[line][half];
+  }
 
   __device__ __forceinline__ static int line(int g, int i) {
     return kSpread ? g * kLines + i : g + 8 * i;
@@ -86,7 +93,22 @@ struct DirectOperand {
       for (int i = 0; i < kLines; ++i) {
         const int row = at + line(g, i);
         const int valid = row < size ? depth - from : 0;
-        load_run<8, kVector>(r[i], base + (valid > 0 ? row * stride + from : 0), valid);
+        const u16* source = base + (valid > 0 ? row * stride + from : 0);
+        if constexpr (kLate) {
+#pragma unroll
+          for (int e = 0; e < 8; ++e) r[i][e] = e < valid ? __ldg(source + e) : 0;
+        } else {
+          load_run<8, kVector>(r[i], source, valid);
+        }
+      }
+    } else if constexpr (kLate) {
+      const int column = at + line(g, 0);
+#pragma unroll
+      for (int e = 0; e < 8; ++e) {
+        const int valid = from + e < depth ? size - column : 0;
+        const u16* source = base + (valid > 0 ? (from + e) * stride + column : 0);
+#pragma unroll
+        for (int i = 0; i < kLines; ++i) r[i][e] = i < valid ? __ldg(source + i) : 0;
       }
     } else {
       static_assert(kSpread || kLines == 1);
@@ -125,8 +147,13 @@ struct Sm80Direct {
   };
   // A's rows: along K, fragment i has rows 16 i + g and + 8, i.e. lines g + 8 j. Stored along M, a
   // lane takes 2 kRows neighbouring rows instead.
-  using A = DirectOperand<2 * kRows, C.a_along_k, !C.a_along_k, C.vector_a>;
-  using B = DirectOperand<kColumns, C.b_along_k, true, C.vector_b>;
+  enum : bool {
+    // Where the threads have registers for twice as many words.
+    kLate = C.ahead * (2 * kRows + kColumns) * 8 <= (C.warps_k > 8 ? 64 : 96),
+  };
+  using A =
+      DirectOperand<2 * kRows, C.a_along_k, !C.a_along_k, C.vector_a, kLate && C.vector_a == 1>;
+  using B = DirectOperand<kColumns, C.b_along_k, true, C.vector_b, kLate && C.vector_b == 1>;
   struct Block {
     A a;
     B b;
@@ -140,12 +167,12 @@ struct Sm80Direct {
 #pragma unroll
       for (int i = 0; i < kRows; ++i) {
         // Registers of an A fragment: rows g and g + 8 of the lower eight of K, then of the upper.
-        const u32 a[4] = {x.a.r[2 * i][2 * half], x.a.r[2 * i + 1][2 * half],
-                          x.a.r[2 * i][2 * half + 1], x.a.r[2 * i + 1][2 * half + 1]};
+        const u32 a[4] = {x.a.pairs(2 * i, 2 * half), x.a.pairs(2 * i + 1, 2 * half),
+                          x.a.pairs(2 * i, 2 * half + 1), x.a.pairs(2 * i + 1, 2 * half + 1)};
 #pragma unroll
         for (int j = 0; j < kColumns; ++j) {
           auto& sum = sums[i * kColumns + j];
-          const u32 b0 = x.b.r[j][2 * half], b1 = x.b.r[j][2 * half + 1];
+          const u32 b0 = x.b.pairs(j, 2 * half), b1 = x.b.pairs(j, 2 * half + 1);
           if constexpr (C.f16_sums) {
             mma_f16(sum, a, b0, b1);
           } else {

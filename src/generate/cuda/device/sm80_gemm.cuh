@@ -267,7 +267,8 @@ struct Sm80Gemm {
     __syncthreads();
   }
 
-  // Registers to shared memory, then rows of 16 bytes to C. Padding by one chunk spreads the banks.
+  // Registers to shared memory, then rows to C, 16 bytes a lane where they are aligned. Padding by
+  // one chunk spreads the banks.
   template <class Out>
   __device__ __forceinline__ static void store_through_shared(const Out& out, const Sums& sums,
                                                               unsigned char* shared, int row0,
@@ -289,21 +290,26 @@ struct Sm80Gemm {
       }
     }
     __syncthreads();
-    constexpr int kRuns = C.tile_m * C.tile_n / 8;
-#pragma unroll
+    // Numbers, or pairs of them, where rows are not aligned: neighbouring ones by neighbouring
+    // lanes.
+    constexpr int kRun = C.vector_c == 8 ? 8 : C.vector_c > 1 ? 2 : 1;
+    constexpr int kRuns = C.tile_m * C.tile_n / kRun;
+    constexpr int kAtOnce = min_of(ceil_div(kRuns, kThreads), 16);
+#pragma unroll(kAtOnce)
     for (int i = static_cast<int>(threadIdx.x); i < kRuns; i += kThreads) {
-      const int r = i / (C.tile_n / 8), col = i % (C.tile_n / 8) * 8;
-      const uint4 run = *reinterpret_cast<const uint4*>(staged + r * kPitch + col);
+      const int r = i / (C.tile_n / kRun), col = i % (C.tile_n / kRun) * kRun;
       if (row0 + r >= out.m || column0 + col >= out.n) continue;
+      const u16* from = staged + r * kPitch + col;
       u16* to = static_cast<u16*>(out.c) + (row0 + r) * out.ldc + column0 + col;
-      if (column0 + col + 8 <= out.n && C.vector_c == 8) {
-        *reinterpret_cast<uint4*>(to) = run;
-      } else {
-        const u32 words[4] = {run.x, run.y, run.z, run.w};
+      if (kRun == 1 || column0 + col + kRun > out.n) {
 #pragma unroll
-        for (int j = 0; j < 8; ++j) {
-          if (column0 + col + j < out.n) to[j] = static_cast<u16>(words[j / 2] >> (16 * (j % 2)));
+        for (int j = 0; j < kRun; ++j) {
+          if (column0 + col + j < out.n) to[j] = from[j];
         }
+      } else if constexpr (kRun == 8) {
+        *reinterpret_cast<uint4*>(to) = *reinterpret_cast<const uint4*>(from);
+      } else if constexpr (kRun == 2) {
+        *reinterpret_cast<u32*>(to) = *reinterpret_cast<const u32*>(from);
       }
     }
   }
