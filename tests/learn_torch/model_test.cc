@@ -203,6 +203,11 @@ TEST(Model, TextsThatDoNotFitAreErrors) {
   prompt.resize(120, marks().want);
   EXPECT_THAT(model.sample(std::vector<TextRequest>{{prompt, &mask, false, 1}}, {}).error().message,
               HasSubstr("context is 128"));
+  const std::vector<int> unknown = {1 << 20};
+  EXPECT_FALSE(model.sample(std::vector<TextRequest>{{unknown, &mask, false, 1}}, {}));
+  Rng rng(1);
+  const Continuation text = *draw_text(mask, false, rng);
+  EXPECT_FALSE(model.score(std::vector<ScoreRequest>{{&unknown, &text}}, 1));
   const Device none;  // without a program for f32
   Problem wide = tiny::problem();
   wide.in = ElementType::f32;

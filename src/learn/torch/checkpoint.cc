@@ -48,8 +48,7 @@ Status fill(const TensorFile& file, const std::string& prefix, const Network& ne
     if (found == file.tensors.end() || found->second.shape != targets[i].sizes().vec()) {
       return refused(folder, fmt::format("tensor '{}' is missing or has another shape", name));
     }
-    at::Tensor target = targets[i];
-    target.copy_(tensor_of(found->second, network));
+    targets[i].copy_(tensor_of(found->second, network));
   }
   return {};
 }

@@ -58,6 +58,20 @@ Status check_length(std::size_t length, const ModelShape& shape) {
               "show fewer exemplars, or train a model of a longer context");
 }
 
+Status check_tokens(std::span<const int> tokens) {
+  const auto words = static_cast<int>(text_words().size());
+  if (std::ranges::all_of(tokens, [&](int t) { return t >= 0 && t < words; })) return {};
+  return fail(ErrorCode::usage, "a text with a token that is none of the vocabulary");
+}
+
+Status check(const ScoreRequest& request, const ModelShape& shape) {
+  for (const std::vector<int>* tokens :
+       {request.prompt, &request.continuation->tokens, &request.continuation->offered}) {
+    if (const Status known = check_tokens(*tokens); !known) return known;
+  }
+  return check_length(length_of(request), shape);
+}
+
 ChoicePlaces choice_places(std::span<const ScoreRequest> requests,
                            std::span<const std::size_t> part, const Network& network) {
   std::size_t longest = 0, most_legal = 1;

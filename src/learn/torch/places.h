@@ -22,6 +22,8 @@ namespace tilewright {
 
 // A prompt, its opening and what was written: as long as the model must look.
 [[nodiscard]] std::size_t length_of(const ScoreRequest& request);
+[[nodiscard]] Status check_tokens(std::span<const int> tokens);  // all are of the vocabulary
+[[nodiscard]] Status check(const ScoreRequest& request, const ModelShape& shape);
 [[nodiscard]] Status check_length(std::size_t length, const ModelShape& shape);
 
 // The places of some texts at which there was a choice.

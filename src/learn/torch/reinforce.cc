@@ -63,7 +63,7 @@ Result<Batch> gather(std::span<const TextGroup> groups, const ReinforceOptions& 
       batch.requests.push_back({&group.prompt, &text.continuation});
       batch.gains.push_back(gains[i]);
       batch.lengths.push_back(length_of(batch.requests.back()));
-      if (const Status ok = check_length(batch.lengths.back(), shape); !ok) {
+      if (const Status ok = check(batch.requests.back(), shape); !ok) {
         return tl::unexpected(ok.error());
       }
       const bool fresh = text.old_log_probabilities.empty();

@@ -109,6 +109,8 @@ Result<std::vector<SampledText>> LanguageModel::sample(std::span<const TextReque
     return fail(ErrorCode::usage, "temperature: it must be above 0");
   }
   for (const TextRequest& request : requests) {
+    const Status known = check_tokens(request.prompt);
+    if (!known) return tl::unexpected(known.error());
     const Status fits = check_length(request.prompt.size() + 2, shape());
     if (!fits) return tl::unexpected(fits.error());
   }

@@ -20,7 +20,7 @@ Result<std::vector<TextScore>> LanguageModel::score(std::span<const ScoreRequest
   std::vector<std::size_t> lengths;
   for (const ScoreRequest& request : requests) {
     lengths.push_back(length_of(request));
-    if (const Status ok = check_length(lengths.back(), shape()); !ok) {
+    if (const Status ok = check(request, shape()); !ok) {
       return tl::unexpected(ok.error());
     }
     const std::size_t places = request.continuation->tokens.size();

@@ -71,15 +71,12 @@ WeightedText weighted(const LearningText& text, float prompt) {
 }
 
 Status check_texts(std::span<const WeightedText> texts, const ModelShape& shape) {
-  const auto words = static_cast<int>(text_words().size());
   for (const WeightedText& text : texts) {
     if (text.weights.size() != text.tokens.size()) {
       return fail(ErrorCode::usage, fmt::format("a text of {} tokens with {} weights",
                                                 text.tokens.size(), text.weights.size()));
     }
-    if (!std::ranges::all_of(text.tokens, [&](int t) { return t >= 0 && t < words; })) {
-      return fail(ErrorCode::usage, "a text with a token that is none of the vocabulary");
-    }
+    if (const Status known = check_tokens(text.tokens); !known) return known;
     if (const Status ok = check_length(text.tokens.size(), shape); !ok) return ok;
   }
   return {};

@@ -64,8 +64,8 @@ Gradients::Gradients(Network& network) : network_(network) {
 void Gradients::collect() {
   const c10::NoGradGuard no_grad;
   auto targets = network_.parameters();
-  for (std::size_t worker = 0; worker < aliases_.size(); ++worker) {
-    const auto sources = aliases_[worker].parameters();
+  for (const Network& alias : aliases_) {
+    const auto sources = alias.parameters();
     for (std::size_t i = 0; i < targets.size(); ++i) {
       const at::Tensor gradient = sources[i].second.grad();
       if (!gradient.defined()) continue;
