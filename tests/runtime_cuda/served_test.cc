@@ -21,6 +21,7 @@ class ServedTest : public CudaBackendTest {
 };
 
 TEST_F(ServedTest, IsTheKernelThatExplainNames) {
+  options_.workspace_bytes = 64 << 20;  // for copies in one launch
   const auto backend = open();
   ASSERT_NE(backend, nullptr);
   for (const char* text : {"64x64x64", "4096x4096x4096 bf16 nt", "4095x4095x4095", "16x4096x16384",

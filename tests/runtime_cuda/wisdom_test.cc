@@ -185,14 +185,17 @@ TEST_F(CudaWisdomTest, TheVendorIsLeftOutWhereItIsSwitchedOff) {
   EXPECT_THAT(text, HasSubstr("exact: "));
 }
 
-// Where nothing was tuned, the rule decides: large and aligned.
-TEST_F(CudaWisdomTest, TheRuleLeavesLargeProductsToTheVendor) {
+// Where nothing was tuned, estimates of both decide: large and aligned products are the vendor's,
+// and those with a vector.
+TEST_F(CudaWisdomTest, TheRuleLeavesToTheVendorWhatItIsAheadIn) {
   options_.no_vendor = false;
+  options_.workspace_bytes = 64 << 20;
   const auto backend = open();
   ASSERT_NE(backend, nullptr);
   EXPECT_THAT(best(*backend, packed(4096, 4096, 4096)), HasSubstr("vendor: nothing was tuned"));
   EXPECT_THAT(best(*backend, packed(4095, 4095, 4095)), HasSubstr("built in"));
   EXPECT_THAT(best(*backend, packed(64, 64, 64)), HasSubstr("built in"));
+  EXPECT_THAT(best(*backend, packed(5225, 1, 12324)), HasSubstr("vendor: nothing was tuned"));
 }
 
 }  // namespace

@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 
 namespace tilewright::runtime {
 namespace {
@@ -122,6 +123,10 @@ Ladder Planner::build(const Call& call, bool may_load) {
   Ladder ladder;
   const auto plain = tuned(call, false), served = tuned(call, true);
   std::string vendor_because;
+  const std::vector<ShelfKernel*> kernels = built_in(call);
+  const double best = kernels.empty()
+                          ? HUGE_VAL
+                          : expected_seconds(*kernels.front(), call, device_, workspaces_.bytes());
   const auto& first = plain ? plain : served;
   if (first) {
     const WisdomEntry& entry = lookup_.entries()[first->hit.index];
@@ -129,8 +134,13 @@ Ladder Planner::build(const Call& call, bool may_load) {
       vendor_because = fmt::format("{} is ahead where it was measured: ratio {:.3f} for {}",
                                    entry.reference, entry.ratio, entry.problem);
     }
-  } else if (vendor_is_faster(call, device_)) {
-    vendor_because = "nothing was tuned near this, and the product is large and aligned";
+  } else if (vendor_is_faster(call, device_, best)) {
+    vendor_because = kernels.empty()
+                         ? "nothing was tuned near this, and no kernel can serve it"
+                         : fmt::format(
+                               "nothing was tuned near this, and the vendor's is expected "
+                               "to take less than the best kernel's {:.1f} us",
+                               1e6 * best);
   }
   const bool may_ask = vendor_allowed_ && call.mode == TW_FASTEST &&
                        call.activation == TW_NO_ACTIVATION && call.k > 0;
@@ -150,7 +160,7 @@ Ladder Planner::build(const Call& call, bool may_load) {
             : fmt::format("tuned for {}, {:.2f} octaves away", entry.problem, found->hit.distance);
     add(ladder, *found->kernel, call, found->hit.origin, why, may_load);
   }
-  for (ShelfKernel* kernel : built_in(call)) {
+  for (ShelfKernel* kernel : kernels) {
     add(ladder, *kernel, call, Origin::built_in,
         fmt::format("expected {:.1f} us",
                     1e6 * expected_seconds(*kernel, call, device_, workspaces_.bytes())),

@@ -72,6 +72,7 @@ Result<ShelfKernel> described(const BundleKernel& from) {
   kernel.tile_k = std::max<std::int64_t>(number_in(from.program, "tile_k", 32), 1);
   kernel.split = std::max<std::int64_t>(number_in(from.program, "split_k", 1), 1);
   kernel.warps_k = std::max<std::int64_t>(number_in(from.program, "warps_k", 1), 1);
+  kernel.stages = std::max<std::int64_t>(number_in(from.program, "stages", 1), 1);
   kernel.hopper = from.program.starts_with("sm90");
   kernel.direct = from.program.find(" form=direct ") != std::string::npos;
   kernel.scaled = problem->alpha != AlphaClass::one || problem->beta != BetaClass::zero;

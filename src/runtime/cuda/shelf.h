@@ -32,7 +32,7 @@ enum class Slot { constant, a, b, c, workspace, alpha, beta, bias, map };
 struct ShelfKernel {
   const BundleKernel* from = nullptr;
   Problem problem;  // that it was generated for
-  std::int64_t tile_m = 64, tile_n = 64, tile_k = 32, warps_k = 1, split = 1;
+  std::int64_t tile_m = 64, tile_n = 64, tile_k = 32, warps_k = 1, split = 1, stages = 1;
   bool hopper = false;      // of the family sm90
   bool direct = false;      // of the family sm80, without shared memory
   bool scaled = false;      // takes any alpha and beta
