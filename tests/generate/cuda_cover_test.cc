@@ -135,7 +135,7 @@ void check_memory(const Program& p, const Problem& problem, const Device& device
     std::int64_t ring = p.number("stages") * (m + n) * p.number("tile_k") * 2;
     if (p.word("reduce") == "cluster") ring = std::max(ring, m * n * 4);
     const bool staged = p.word("epilogue") == "tma" || p.word("epilogue") == "shared";
-    const std::int64_t stores = staged ? consumers * 2 * 64 * 128 : 0;
+    const std::int64_t stores = staged ? consumers * 2 * 64 * (n % 64 == 0 ? 128 : 64) : 0;
     // Up to 1008 bytes before the ring, two barriers a stage and a flag behind it.
     need = 1008 + ring + stores + 16 * p.number("stages") + 4;
     EXPECT_GE(call.threads, static_cast<unsigned>(128 * consumers));

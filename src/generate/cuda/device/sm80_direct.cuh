@@ -12,6 +12,7 @@
 // The warps of a CTA share K between them and add up through shared memory.
 #pragma once
 
+#include "generate/cuda/device/copy_tile.cuh"
 #include "generate/cuda/device/epilogue.cuh"
 #include "generate/cuda/device/mma.cuh"
 #include "generate/cuda/device/raster.cuh"
@@ -67,16 +68,33 @@ __device__ __forceinline__ void load_run(u32 (&words)[kCount / 2], const u16* fr
 
 // The part of an operand that a lane needs of one block of 32: r[line][half] are the pairs of K for
 // the two mma of `line`; half 0, 1: first mma's lower and upper eight, 2, 3: the second's.
-// kLines lines per lane. Along K a line is row g * kLines + i (kSpread) or g + 8 i. kLate: numbers
-// are loaded one by one and stay so, r[line][number], until pairs() is asked: to put them together
-// at once would be to wait for each load where it is made, and nothing would be under way ahead.
+// kLines lines per lane. Along K a line is row g * kLines + i (kSpread) or g + 8 i.
+//
+// kLate: rows of any alignment. What is loaded stays as it came until words() is asked for; to put
+// it together at once would be to wait for each load where it is made, and nothing would be under
+// way ahead. Along K that are the two aligned vectors around each line's eight (copy_tile.cuh),
+// across K single numbers, r[line][number].
 template <int kLines, bool kAlongK, bool kSpread, int kVector, bool kLate>
 struct DirectOperand {
   u32 r[kLines][kLate ? 8 : 4];
+  LooseChunk loose[kLines];
 
-  __device__ __forceinline__ u32 pairs(int line, int half) const {
-    if constexpr (kLate) return r[line][2 * half] | r[line][2 * half + 1] << 16U;
-    return r[line][half];
+  __device__ __forceinline__ void words(u32 (&to)[kLines][4]) const {
+#pragma unroll
+    for (int i = 0; i < kLines; ++i) {
+      if constexpr (kLate && kAlongK) {
+        shift_down(to[i], loose[i].low, loose[i].high, loose[i].shift);
+      } else {
+#pragma unroll
+        for (int j = 0; j < 4; ++j) {
+          if constexpr (kLate) {
+            to[i][j] = r[i][2 * j] | r[i][2 * j + 1] << 16U;
+          } else {
+            to[i][j] = r[i][j];
+          }
+        }
+      }
+    }
   }
 
   __device__ __forceinline__ static int line(int g, int i) {
@@ -95,8 +113,9 @@ struct DirectOperand {
         const int valid = row < size ? depth - from : 0;
         const u16* source = base + (valid > 0 ? row * stride + from : 0);
         if constexpr (kLate) {
-#pragma unroll
-          for (int e = 0; e < 8; ++e) r[i][e] = e < valid ? __ldg(source + e) : 0;
+          const TileSource all = {base,  stride, size,
+                                  depth, base,   base + (size - 1) * stride + depth};
+          loose[i].load(source, min(max(valid, 0), 8), all);
         } else {
           load_run<8, kVector>(r[i], source, valid);
         }
@@ -162,17 +181,20 @@ struct Sm80Direct {
 
   template <class AnySums>
   __device__ __forceinline__ static void multiply(AnySums& sums, const Block& x) {
+    u32 lines_a[2 * kRows][4], lines_b[kColumns][4];
+    x.a.words(lines_a);
+    x.b.words(lines_b);
 #pragma unroll
     for (int half = 0; half < 2; ++half) {
 #pragma unroll
       for (int i = 0; i < kRows; ++i) {
         // Registers of an A fragment: rows g and g + 8 of the lower eight of K, then of the upper.
-        const u32 a[4] = {x.a.pairs(2 * i, 2 * half), x.a.pairs(2 * i + 1, 2 * half),
-                          x.a.pairs(2 * i, 2 * half + 1), x.a.pairs(2 * i + 1, 2 * half + 1)};
+        const u32 a[4] = {lines_a[2 * i][2 * half], lines_a[2 * i + 1][2 * half],
+                          lines_a[2 * i][2 * half + 1], lines_a[2 * i + 1][2 * half + 1]};
 #pragma unroll
         for (int j = 0; j < kColumns; ++j) {
           auto& sum = sums[i * kColumns + j];
-          const u32 b0 = x.b.pairs(j, 2 * half), b1 = x.b.pairs(j, 2 * half + 1);
+          const u32 b0 = lines_b[j][2 * half], b1 = lines_b[j][2 * half + 1];
           if constexpr (C.f16_sums) {
             mma_f16(sum, a, b0, b1);
           } else {
