@@ -63,6 +63,12 @@ INSTANTIATE_TEST_SUITE_P(
                    "stages=4 fragments=double copies=together split_k=1 epilogue=exchange raster=m "
                    "group=1 sizes=runtime",
                    "70x77x130 f16 nn"},
+        ServedCase{"sm80 form=direct tile_m=16 tile_n=8 warps_k=2 ahead=2 split_k=1 raster=m "
+                   "group=1 sizes=runtime",
+                   "37x41x131 f16 nn batch=2"},
+        ServedCase{"sm80 form=direct tile_m=16 tile_n=8 warps_k=8 ahead=2 split_k=8 "
+                   "reduce=cluster raster=m group=1 sizes=runtime",
+                   "24x11x4129 bf16 tt"},
         ServedCase{"sm80 form=tile tile_m=32 tile_n=32 tile_k=64 warps_m=1 warps_n=1 warps_k=4 "
                    "stages=2 fragments=single copies=together split_k=1 epilogue=exchange raster=m "
                    "group=1 sizes=runtime",
