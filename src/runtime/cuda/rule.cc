@@ -28,11 +28,11 @@ struct Family {
 };
 // Measured were 9.9 and 4.8 for loose_c and even_c, when each lane stored its own run number by
 // number. Neighbouring lanes store neighbouring numbers since then (store_loose in epilogue.cuh),
-// in a sixth and a quarter as many sectors; what follows from that is not measured yet. The direct
-// kernels' stores are as they were.
+// in a sixth and a quarter as many sectors, a half for narrow tiles; what follows from that is not
+// measured yet.
 constexpr Family kHopper = {1.93, 7.6e6, 79e3, 2.0, 1.5};
 constexpr Family kTile = {1.72, 2.54e6, 47e3, 2.0, 1.5};
-constexpr Family kDirect = {0.32, 2.54e6, 47e3, 9.9, 4.8};
+constexpr Family kDirect = {0.32, 2.54e6, 47e3, 3.0, 4.8};
 
 constexpr double kMemoryShare = 0.864;   // of the bandwidth by bus width
 constexpr double kStore = 26.6e3;        // to C

@@ -141,8 +141,10 @@ __device__ __forceinline__ void exchange(float (&x)[kWide]) {
 // then, each store of a warp to 8 rows and a few bytes of 16 sectors or more. Here the lanes of
 // other rows trade theirs away until neighbouring lanes have neighbouring columns, and a store
 // writes 8 kWide columns (32: one row at once) without gaps. kPair: numbers that are stored at
-// once.
-template <int kWide, Type kOut, bool kScaled, int kVector, bool kServed>
+// once. kRuns: lane t has 2 kWide neighbouring columns already, of piece j the numbers j and kWide
+// + j. Its rows are kStepG g and kStepG g + kStepHalf.
+template <int kWide, bool kRuns = false, int kStepG = 1, int kStepHalf = 8, Type kOut, bool kScaled,
+          int kVector, bool kServed>
 __device__ __forceinline__ void store_loose(const Output<kOut, kScaled, kVector, kServed>& out,
                                             int row, int column, const float (&pieces)[kWide][4]) {
   enum : int {
@@ -158,8 +160,8 @@ __device__ __forceinline__ void store_loose(const Output<kOut, kScaled, kVector,
   for (int half = 0; half < 2; ++half) {
 #pragma unroll
     for (int j = 0; j < kWide; ++j) {
-      x[(half * kWide + j) * 2] = pieces[j][2 * half];
-      x[(half * kWide + j) * 2 + 1] = pieces[j][2 * half + 1];
+      x[half * 2 * kWide + (kRuns ? j : 2 * j)] = pieces[j][2 * half];
+      x[half * 2 * kWide + (kRuns ? kWide + j : 2 * j + 1)] = pieces[j][2 * half + 1];
     }
   }
   // Bits of the column in the index (of the pair, of the piece) for bits of the row in the lane.
@@ -167,13 +169,21 @@ __device__ __forceinline__ void store_loose(const Output<kOut, kScaled, kVector,
   if constexpr (kTrades >= 2) trade<2 * kPair, 8>(x);
   if constexpr (kTrades >= 3) trade<4 * kPair, 16>(x);
   const int lane = lane_id();
-  column += 2 * (lane % 4) + 8 * ((kPair == 1 ? lane >> 3 : lane >> 2) & (kWide - 1));
-  if constexpr (kPair == 1) column += lane >> 2 & 1;
-  row += lane >> (2 + kTrades) << kTrades;
+  const int traded = lane >> 2 & ((1 << kTrades) - 1);
+  if constexpr (kRuns) {
+    column += 2 * kWide * (lane % 4) + kPair * traded;
+  } else if constexpr (kPair == 1) {
+    column += 2 * (lane % 4) + 8 * (traded >> 1) + traded % 2;
+  } else {
+    column += 2 * (lane % 4) + 8 * traded;
+  }
+  row += (lane >> (2 + kTrades) << kTrades) * kStepG;
   const int count = min(out.n - column, static_cast<int>(kPair));
   if (count <= 0) return;
   const i64 at = static_cast<i64>(row) * out.ldc + column;
-  const auto below = [](int i) { return i % (1 << kTrades) + 8 * (i >> kTrades); };  // `row`
+  const auto below = [](int i) {  // `row`
+    return i % (1 << kTrades) * kStepG + (i >> kTrades) * kStepHalf;
+  };
 #pragma unroll
   for (int i = 0; i < kRows * kPair; ++i) {
     const int r = below(i / kPair);

@@ -274,6 +274,11 @@ struct Sm80Direct {
     const Out out{entry_c, s.ldc, s.m, s.n, alpha, beta, served};
     // A unit is a row of fragments: 2 kColumns neighbouring results in each of two rows.
     const auto store = [&](int unit, const float(&pieces)[kColumns][4]) {
+      if constexpr (C.vector_c == 1 && kColumns <= 4) {
+        store_loose<kColumns, true, C.a_along_k ? 1 : 2 * kRows, C.a_along_k ? 8 : 1>(
+            out, row0 + A::line(0, 2 * unit), column0, pieces);
+        return;
+      }
       const int g = lane_id() / 4, t = lane_id() % 4;
 #pragma unroll
       for (int half = 0; half < 2; ++half) {
