@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <utility>
 
 namespace emu {
 namespace {
@@ -93,18 +94,40 @@ u32 cluster_rank() {
   return self().cta->rank;
 }
 
-void cluster_sync() {
+void complete(Cluster& cluster) {
+  cluster.arrived = 0;
+  ++cluster.phase;
+  cluster.shown = std::exchange(cluster.seen, {});
+  for (Thread* thread : cluster.waiting) merge(thread->seen, cluster.shown);
+  wake_all(cluster.waiting);
+}
+
+void cluster_arrive() {
   meet("a cluster's barrier", 0, nullptr, [](const Meeting&) {
     Warp& warp = *self().warp;
     Cluster& cluster = *warp.cta->cluster;
+    for (Thread* lane : warp.lanes) {
+      if (lane->cluster_phase == cluster.phase + 1) fault("a cluster's barrier, twice in a phase");
+      lane->cluster_phase = cluster.phase + 1;
+    }
     cluster.arrived += warp.count;
     gather(cluster.seen, warp);
-    for (Thread* lane : warp.lanes) cluster.waiting.push_back(lane);
-    if (cluster.arrived == cluster.live) {
-      cluster.arrived = 0;
-      share(cluster.seen, cluster.waiting);
-      wake_all(cluster.waiting);
+    wake_warp(warp);
+    if (cluster.arrived == cluster.live) complete(cluster);
+  });
+}
+
+void cluster_wait() {
+  meet("a cluster's barrier", 1, nullptr, [](const Meeting&) {
+    Warp& warp = *self().warp;
+    Cluster& cluster = *warp.cta->cluster;
+    if (self().cluster_phase == 0) fault("waiting at a cluster's barrier without arriving first");
+    const bool over = self().cluster_phase <= cluster.phase;
+    for (Thread* lane : warp.lanes) {
+      if (over) merge(lane->seen, cluster.shown);
+      if (!over) cluster.waiting.push_back(lane);
     }
+    if (over) wake_warp(warp);
   });
 }
 

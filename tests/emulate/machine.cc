@@ -95,10 +95,8 @@ void leave() {
   if (--cta.live == 0) check_gone(cta);
   // Barriers of those who are left may be complete now.
   Cluster& cluster = *cta.cluster;
-  if (cluster.live > 0 && cluster.arrived == cluster.live) {
-    cluster.arrived = 0;
-    wake_all(cluster.waiting);
-  }
+  if (thread.cluster_phase == cluster.phase + 1) --cluster.arrived;  // it counts as one who left
+  if (cluster.live > 0 && cluster.arrived == cluster.live) complete(cluster);
 }
 
 [[noreturn]] void fiber_main() {

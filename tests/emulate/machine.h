@@ -166,6 +166,7 @@ struct Thread {
   std::vector<u32> unfenced;  // chunks of 16 bytes of shared memory that it wrote
   std::shared_ptr<Batch> written;
   Batches seen;
+  std::uint64_t cluster_phase = 0;  // after the one in which it arrived last; 0: it never did
 };
 
 struct MBarrier {
@@ -208,8 +209,9 @@ struct Cta {
 struct Cluster {
   std::vector<std::unique_ptr<Cta>> ctas;
   int live = 0, arrived = 0;
+  std::uint64_t phase = 0;  // of its barrier
   std::vector<Thread*> waiting;
-  Batches seen;
+  Batches seen, shown;  // by those who arrived in this phase; in the one before
 };
 
 // ---- the machine
@@ -244,6 +246,7 @@ inline bool is_late() {
 void block(const char* waits_for);
 void wake(Thread& thread);
 void wake_all(std::vector<Thread*>& threads);
+void complete(Cluster& cluster);  // the phase of its barrier (collective.cc)
 void pause_sometimes();
 std::string where(const Thread& thread);
 

@@ -21,7 +21,8 @@ void sync_threads();
 void sync_warp();
 void named_barrier(int id, int threads, bool waits);
 u32 cluster_rank();
-void cluster_sync();
+void cluster_arrive();
+void cluster_wait();
 void set_registers(int count, bool takes);
 
 // ---- memory (memory.cc)

@@ -79,10 +79,17 @@ __device__ __forceinline__ u32 cluster_rank() {
   asm volatile("mov.u32 %0, %%cluster_ctarank;" : "=r"(rank));
   return rank;
 }
-// Release and acquire: shared memory written before is seen by the peers after.
+// Release and acquire: shared memory written before one is seen by the peers after the other. All
+// threads of the cluster that have not left take part, whole warps at once (PTX ISA 9.7.13.4).
+__device__ __forceinline__ void cluster_arrive() {
+  asm volatile("barrier.cluster.arrive.release.aligned;" ::: "memory");
+}
+__device__ __forceinline__ void cluster_wait() {
+  asm volatile("barrier.cluster.wait.acquire.aligned;" ::: "memory");
+}
 __device__ __forceinline__ void cluster_sync() {
-  asm volatile("barrier.cluster.arrive.release.aligned;\nbarrier.cluster.wait.acquire.aligned;" ::
-                   : "memory");
+  cluster_arrive();
+  cluster_wait();
 }
 __device__ __forceinline__ u32 peer_address(u32 address, u32 rank) {
   u32 out;

@@ -165,19 +165,29 @@ struct Sm90Gemm {
             (tile.n * C.cluster_n + p.part_n) * C.tile_n, entry};
   }
 
+  // What is to be loaded: what no peer gets or sends a part of, what is multicast, or both.
+  enum class Loads { own, multicast, all };
+
   // Fills stage `i % stages` with tile `k` of K.
+  template <Loads kLoads = Loads::all>
   __device__ __forceinline__ static void feed(const Arguments& arg, const Shared& shared,
                                               const Plan& p, const Work& w, int i, int k) {
+    constexpr bool kLoadsA = kLoads == Loads::all || (C.cluster_n == 1) == (kLoads == Loads::own);
+    constexpr bool kLoadsB = kLoads == Loads::all || (C.cluster_m == 1) == (kLoads == Loads::own);
     const int stage = i % C.stages;
     const u32 full = shared.full + 8 * stage;
     const u32 to = shared.ring + stage * kStageBytes;
-    arrive_expecting(full, kStageBytes);
+    if constexpr (kLoads != Loads::multicast) arrive_expecting(full, kStageBytes);
     const u16 along_n = static_cast<u16>(column_mask() << p.part_m);
     const u16 along_m = static_cast<u16>(((1 << C.cluster_m) - 1) << (p.part_n * C.cluster_m));
     const int entry_a = C.packed_a ? w.entry * static_cast<int>(arg.sizes.sa) : w.entry;
     const int entry_b = C.packed_b ? w.entry * static_cast<int>(arg.sizes.sb) : w.entry;
-    A::load(to, arg.map_a, w.row0, k * C.tile_k, entry_a, full, p.part_n, along_n);
-    B::load(to + A::kBytes, arg.map_b, w.column0, k * C.tile_k, entry_b, full, p.part_m, along_m);
+    if constexpr (kLoadsA) {
+      A::load(to, arg.map_a, w.row0, k * C.tile_k, entry_a, full, p.part_n, along_n);
+    }
+    if constexpr (kLoadsB) {
+      B::load(to + A::kBytes, arg.map_b, w.column0, k * C.tile_k, entry_b, full, p.part_m, along_m);
+    }
   }
   // The same by all threads of the producer's warpgroup, for all tiles of this CTA.
   __device__ __forceinline__ static void gather(const Arguments& arg, const Shared& shared,
@@ -313,8 +323,10 @@ struct Sm90Gemm {
     }
   }
 
+  // `last`: this warpgroup has no further tile.
   __device__ __forceinline__ static void consume(const Arguments& arg, const Shared& shared,
-                                                 const Plan& p, const Work& w, int group, int i) {
+                                                 const Plan& p, const Work& w, int group, int i,
+                                                 bool last) {
     const int first_block = kPingpong ? 0 : group * kBlocks;
     Sums sums;
     if constexpr (C.f16_sums) {
@@ -343,6 +355,11 @@ struct Sm90Gemm {
           for (int e = 0; e < 4; ++e) keep(sums[b][j][e]);
         }
       }
+    }
+    // Nothing more is waited for from the peers, and they may leave once all have said so: before
+    // what is stored, so that nobody waits for it.
+    if constexpr (kMulticast > 1) {
+      if (last) cluster_arrive();
     }
     finish(arg, shared, w, group, first_block, sums);
   }
@@ -416,24 +433,29 @@ struct Sm90Gemm {
         init_barrier(shared.empty + 8 * i, kReleases);
       }
       fence_barrier_init();
-      if (kMulticast == 1 && !kGathers && p.first < p.total) {
+      if (!kGathers && p.first < p.total) {
         const Work w = work(p, p.first);
         for (; fed < min(C.stages, p.count_k); ++fed) {
-          feed(arg, shared, p, w, fed, p.first_k + fed);
+          feed<kMulticast == 1 ? Loads::all : Loads::own>(arg, shared, p, w, fed, p.first_k + fed);
         }
       }
     }
     if constexpr (kMulticast > 1) {
+      __syncwarp();
       cluster_sync();
+      for (int i = 0; i < fed; ++i) {  // nothing may come before all expect it
+        feed<Loads::multicast>(arg, shared, p, work(p, p.first), i, p.first_k + i);
+      }
     } else {
       __syncthreads();
     }
 
     if (!kSpecialised) {
-      if (p.first < p.total) consume(arg, shared, p, work(p, p.first), 0, 0);
+      if (p.first < p.total) consume(arg, shared, p, work(p, p.first), 0, 0, true);
       Stores::drain();
       return;
     }
+    bool told = false;  // the peers, that this warp needs nothing more of them
     if (warp >= 4 * C.consumers) {
       if constexpr (kDonates) give_registers<kGiven>();
       if constexpr (kGathers) {
@@ -462,17 +484,22 @@ struct Sm90Gemm {
         int turn = 0;
         for (int index = p.first; index < p.total; index += p.step, ++turn) {
           if (turn % 2 != group) continue;
-          consume(arg, shared, p, work(p, index), group, turn * p.count_k);
+          told = index + 2 * p.step >= p.total;
+          consume(arg, shared, p, work(p, index), group, turn * p.count_k, told);
         }
       } else {
         int i = 0;
         for (int index = p.first; index < p.total; index += p.step, i += p.count_k) {
-          consume(arg, shared, p, work(p, index), group, i);
+          told = index + p.step >= p.total;
+          consume(arg, shared, p, work(p, index), group, i, told);
         }
       }
       Stores::drain();
     }
-    if constexpr (kMulticast > 1) cluster_sync();  // a peer may still send here, or arrive
+    if constexpr (kMulticast > 1) {
+      if (!told) cluster_arrive();
+      cluster_wait();  // a peer may still arrive here
+    }
   }
 };
 

@@ -38,8 +38,15 @@ inline u16 load_shared(u32 address) {
 inline u32 cluster_rank() {
   return emu::cluster_rank();
 }
+inline void cluster_arrive() {
+  emu::cluster_arrive();
+}
+inline void cluster_wait() {
+  emu::cluster_wait();
+}
 inline void cluster_sync() {
-  emu::cluster_sync();
+  cluster_arrive();
+  cluster_wait();
 }
 inline u32 peer_address(u32 address, u32 rank) {
   return emu::peer_address(address, rank);
