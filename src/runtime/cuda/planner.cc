@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 
 namespace tilewright::runtime {
 namespace {
@@ -22,6 +23,14 @@ Call as_chosen_by(const Call& call) {
   typical.m = kTypicalRows;
   typical.batch = 1;
   return typical;
+}
+
+// Whether no call gets past it: what would follow need not be made.
+bool serves_all(const Rung& rung, const Call& call) {
+  const std::array<std::uint64_t, 3> elements = {size_of(call.in), size_of(call.in),
+                                                 size_of(call.out)};
+  return rung.scales && rung.finishes && rung.sums_nothing && rung.workspace == 0 &&
+         std::ranges::equal(rung.alignment, elements, std::less_equal<>());
 }
 
 }  // namespace
@@ -165,6 +174,7 @@ Ladder Planner::build(const Call& call, bool may_load) {
         fmt::format("expected {:.1f} us",
                     1e6 * expected_seconds(*kernel, call, device_, workspaces_.bytes())),
         may_load);
+    if (!ladder.rungs.empty() && serves_all(ladder.rungs.back(), call)) break;
   }
   prune(ladder);
   return ladder;

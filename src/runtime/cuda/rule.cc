@@ -10,15 +10,14 @@
 #include "runtime/cuda/rule.h"
 
 #include <algorithm>
-#include <array>
 #include <cmath>
-#include <cstdlib>
+#include <initializer_list>
 
 namespace tilewright::runtime {
 namespace {
 
-// Times in microseconds; rates in bytes or products (2 flop) a microsecond, of one multiprocessor
-// where not said otherwise.
+// Times in microseconds; rates in bytes or flop a microsecond, of one multiprocessor where not said
+// otherwise.
 struct Family {
   double start;    // a launch, and what does not overlap
   double flop;     // tensor cores
@@ -58,9 +57,9 @@ double blend(std::initializer_list<double> limits) {
   return std::pow(sum, 1 / kBlend);
 }
 
-struct Sizes {
+struct Shape {
   double m, n, k, batch, in, out;
-  explicit Sizes(const Call& call)
+  explicit Shape(const Call& call)
       : m(static_cast<double>(call.m)),
         n(static_cast<double>(call.n)),
         k(static_cast<double>(call.k)),
@@ -92,7 +91,7 @@ double together(const ShelfKernel& kernel) {
 // Of one launch.
 double launch_microseconds(const ShelfKernel& kernel, const Call& call, const Device& device) {
   const Family& family = kernel.hopper ? kHopper : kernel.direct ? kDirect : kTile;
-  const Sizes s(call);
+  const Shape s(call);
   const double sms = std::max(1, device.cuda.multiprocessors);
   const double tile_m = static_cast<double>(kernel.tile_m);
   const double tile_n = static_cast<double>(kernel.tile_n);

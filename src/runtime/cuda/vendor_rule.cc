@@ -17,7 +17,7 @@ namespace {
 // may be off, ours is taken.
 constexpr double kMargin = 1.1;
 
-// Microseconds; bytes and products a microsecond and multiprocessor.
+// Microseconds; bytes and flop a microsecond and multiprocessor.
 struct Loads {
   double flop;    // the largest tile's
   double step;    // 32 of K
