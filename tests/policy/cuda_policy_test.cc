@@ -244,9 +244,9 @@ TEST(CudaCostModel, ChoosesWellAmongTimedPrograms) {
 TEST(CudaPolicy, SixProposalsHoldAFastProgram) {
   for (const char* policy : {"analytic", "shortlist"}) {
     double regret = 0;
-    int problems = 0;
+    int problems = 0, seen = 0;
     for (const auto& [text, timed] : timed_programs()) {
-      if (timed.size() < 7) continue;
+      if (timed.size() < 7 || ++seen % 2 == 0) continue;  // every other: half a second each
       const double fastest = std::ranges::min_element(timed, {}, &Timed::us)->us;
       double best = 2 * fastest;
       for (const Program& program : first(policy, problem_of(text.c_str()), 6)) {
