@@ -59,13 +59,7 @@ class EvolvePolicy final : public Policy {
   }
 
   std::vector<Program> propose(std::size_t count) override {
-    std::vector<Program> out;
-    while (out.size() < count) {
-      std::optional<Program> program = next();
-      if (!program) break;
-      out.push_back(*std::move(program));
-    }
-    return out;
+    return up_to(count, [this] { return next(); });
   }
 
   void observe(const Trial& trial) override {

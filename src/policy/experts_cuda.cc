@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The tables. Measured on an H200, 2026-11-29 and 30, or reported as best in public work, but for
-// reduce=spread, which is newer; the classes are by the number of tiles, since what fills 132
-// multiprocessors decides.
+// The tables. Measured on an H200, 2026-11-29 and 30, or reported as best in public work; the
+// classes are by the number of tiles, since what fills 132 multiprocessors decides.
 #include "policy/experts_cuda.h"
 
 #include "base/text.h"

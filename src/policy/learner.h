@@ -14,7 +14,7 @@
 //   save     path
 //   quit
 //
-// src/learn/serve.h answers them.
+// src/train/serve.h answers them.
 #pragma once
 
 #include "base/line_process.h"

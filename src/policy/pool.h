@@ -52,4 +52,16 @@ class Pool {
   std::vector<std::uint8_t> gone_;  // the same by position in only_
 };
 
+// What `next` (an optional Program a call) gives, `count` at most, until it has nothing more.
+template <class Next>
+[[nodiscard]] std::vector<Program> up_to(std::size_t count, const Next& next) {
+  std::vector<Program> out;
+  while (out.size() < count) {
+    std::optional<Program> program = next();
+    if (!program) break;
+    out.push_back(*std::move(program));
+  }
+  return out;
+}
+
 }  // namespace tilewright

@@ -32,13 +32,7 @@ class RandomPolicy final : public Policy {
       : context_(std::move(context)), pool_(context_), rng_(context_.seed) {}
 
   std::vector<Program> propose(std::size_t count) override {
-    std::vector<Program> out;
-    while (out.size() < count) {
-      std::optional<Program> program = pool_.take_any(rng_);
-      if (!program) break;
-      out.push_back(*std::move(program));
-    }
-    return out;
+    return up_to(count, [this] { return pool_.take_any(rng_); });
   }
 
   void observe(const Trial& trial) override { pool_.take_text(trial.program); }

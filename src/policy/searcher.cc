@@ -30,13 +30,7 @@ void Searcher::start_with(std::size_t winners, std::size_t per_shape, std::size_
 }
 
 std::vector<Program> Searcher::propose(std::size_t count) {
-  std::vector<Program> out;
-  while (out.size() < count) {
-    std::optional<Program> program = next();
-    if (!program) break;
-    out.push_back(*std::move(program));
-  }
-  return out;
+  return up_to(count, [this] { return next(); });
 }
 
 std::optional<Program> Searcher::next() {
