@@ -50,6 +50,11 @@ struct Chip {
   double multiprocessors, mhz, peak_mhz;
 };
 
+// Whether results reach C through shared memory and the copy engine.
+bool by_copy_engine(const Program& p) {
+  return p.find_word("epilogue") == "tma" || p.find_word("epilogue") == "deferred";
+}
+
 // What hardly matters, or is not modelled, as a factor near 1: it orders what would otherwise tie.
 double taste(const Program& p, const Problem& problem, const Kernel& k, double waves,
              const Chip& chip) {
@@ -80,7 +85,7 @@ double taste(const Program& p, const Problem& problem, const Kernel& k, double w
   const bool narrow = std::fmod(k.tile_n, 32) == 16 && k.tile_n > 16;
   if (narrow && !problem.b_transposed && p.find_word("form").empty()) factor += 0.22;
   // Measured: a persistent kernel with few rounds and stores from registers.
-  if (k.persistent && waves <= 2 && p.find_word("epilogue") != "tma") factor += 0.2;
+  if (k.persistent && waves <= 2 && !by_copy_engine(p)) factor += 0.2;
   // With a tile to each CTA nothing alternates: measured 15-35 % slower than modelled.
   if (k.alternates && waves <= 1) factor += 0.2;
   // Odd widths: few were timed, and less is known of them.
@@ -91,7 +96,7 @@ double taste(const Program& p, const Problem& problem, const Kernel& k, double w
   if (p.find_word("consumers") == "3") factor += 0.1;
   // Stores from registers that L2 cannot hold back were measured to cost large problems 5-15 %.
   const double results = static_cast<double>(problem.m) * static_cast<double>(problem.n) * 2;
-  if (p.find_word("epilogue") != "tma" && results > 16e6) factor += 0.05;
+  if (!by_copy_engine(p) && results > 16e6) factor += 0.05;
   return factor + 0.02 / std::max(k.stages, 1.0);
 }
 
@@ -167,14 +172,15 @@ Kernel sm90_kernel(const Program& p, const Problem& problem, const Chip& chip,
   const bool donates = !single && sums > (consumers == 3 ? 64 : consumers == 2 ? 104 : 192);
   k.threads = 128 * consumers + (donates ? 128 : single ? 0 : 32);
   k.registers = donates ? 65536 / k.threads : std::min(255.0, sums + 90);
-  const bool tma = p.word("epilogue") == "tma", staged = tma || p.word("epilogue") == "shared";
+  const bool tma = by_copy_engine(p);
+  const bool staged = tma || p.word("epilogue") == "shared";
   const bool gathers = p.word("schedule") == "gather";
   if (gathers) k.threads = 128 * consumers + 128;
   k.shared =
       k.stages * (k.tile_m + k.tile_n) * k.tile_k * 2 + (staged ? consumers * 16384 : 0) + 2048;
-  const std::string_view cluster = p.word("cluster");
-  k.cluster_m = cluster.starts_with("2") ? 2 : 1;
-  k.cluster_n = cluster.ends_with("2") ? 2 : 1;
+  const cuda_family::Cluster cluster = cuda_family::cluster_of(p.word("cluster"));
+  k.cluster_m = cluster.m;
+  k.cluster_n = cluster.n;
   k.persistent = p.word("grid") == "persistent";
   k.port_rate = c.port_rate;
 

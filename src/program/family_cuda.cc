@@ -68,6 +68,17 @@ Reason oversized(const Choices& choices, std::string_view key, std::int64_t size
                      said(choices, key), size);
 }
 
+Cluster cluster_of(std::string_view word) {
+  Cluster cluster;
+  if (word.starts_with("near")) {
+    cluster.near = word.back() - '0';
+  } else if (!word.empty()) {
+    cluster.m = word.front() - '0';
+    cluster.n = word.back() - '0';
+  }
+  return cluster;
+}
+
 Reason surplus_group(const Choices& choices, std::int64_t tiles_m, std::int64_t tiles_n) {
   const std::int64_t tiles = choices.is("raster", "m") ? tiles_m : tiles_n;
   const std::int64_t group = choices.number("group");

@@ -35,6 +35,12 @@ namespace cuda_family {
 // Groups of more tiles than there are along the raster's axis.
 [[nodiscard]] std::optional<std::string> surplus_group(const Choices& choices, std::int64_t tiles_m,
                                                        std::int64_t tiles_n);
+// What a program of sm90 says of clusters: m x n CTAs that share A and B by multicast, or `near`
+// CTAs that share nothing but a GPC.
+struct Cluster {
+  int m = 1, n = 1, near = 1;
+};
+[[nodiscard]] Cluster cluster_of(std::string_view word);
 // Columns of the chunks, of 64 rows, in which a staged epilogue of sm90 stores a tile.
 [[nodiscard]] constexpr std::int64_t store_columns(std::int64_t tile_n) {
   return tile_n % 64 == 0 ? 64 : 32;

@@ -39,21 +39,22 @@ std::vector<Decision> decisions() {
       split_k(),
       reduce(),
       {"cluster",
-       {"1x1", "2x1", "1x2", "2x2"},
+       {"1x1", "2x1", "1x2", "2x2", "near2", "near4", "near8"},
        {{"reduce", {"", "workspace", "spread"}}, {"schedule", {"cooperative", "pingpong"}}},
-       "CTAs along M that share B, by CTAs along N that share A, with multicast"},
+       "CTAs along M that share B, by CTAs along N that share A, with multicast; near: so many "
+       "CTAs "
+       "that follow each other run in one GPC, and what they read at once is fetched once"},
       {"grid",
        {"tiles", "persistent"},
        {{"split_k", {"1"}}, {"schedule", {"cooperative", "pingpong", "gather"}}},
        "tiles: a CTA for each; persistent: as many CTAs as fit, which take tiles in turn"},
       {"in_flight", {"0", "1"}, {}, "groups of wgmma under way while the next stage is awaited"},
       {"epilogue",
-       {"direct", "exchange", "shared", "tma"},
+       {"direct", "exchange", "shared", "tma", "deferred"},
        {},
        "direct: pairs as they lie in registers; exchange: lanes trade pairs for wide runs; tma: "
        "through shared memory by the copy engine; shared: the same by threads, for rows of C that "
-       "no "
-       "tensor map can describe"},
+       "no tensor map can describe; deferred: as tma, while the next tile is multiplied"},
       raster(),
       group(),
       sizes(),
@@ -74,19 +75,20 @@ bool shares_tiles(const Choices& c) {
   return c.is("schedule", "cooperative") || c.is("schedule", "gather");
 }
 bool is_staged(const Choices& c) {
-  return c.is("epilogue", "tma") || c.is("epilogue", "shared");
+  return c.is("epilogue", "tma") || c.is("epilogue", "shared") || c.is("epilogue", "deferred");
 }
 
 std::int64_t cluster_m(const Choices& c) {
-  return c.word("cluster").starts_with("2") ? 2 : 1;
+  return cluster_of(c.word("cluster")).m;
 }
 std::int64_t cluster_n(const Choices& c) {
-  return c.word("cluster").ends_with("2") ? 2 : 1;
+  return cluster_of(c.word("cluster")).n;
 }
 
 // Accumulators of a thread that leave it registers to work with. A warpgroup of three has 160
 // registers, of two 240, alone 255. An epilogue that stores pairs or reads C needs some for itself.
 std::int64_t most_sums(const Choices& c, const Problem& p) {
+  if (c.is("epilogue", "deferred")) return consumers(c) == 3 ? 64 : 128;  // half as many wait
   if (consumers(c) == 3) return 96;
   if (c.is("reduce", "spread")) return 128;  // two ways to leave, and a counter to look at
   const bool lean =
@@ -193,7 +195,7 @@ std::vector<Rule> rules() {
         if (p.alpha != AlphaClass::one || p.beta != BetaClass::zero) {
           return name + " does not read C or scale";
         }
-        if (c.is("epilogue", "tma") && alignment_of(p).c < 8) {
+        if (!c.is("epilogue", "shared") && alignment_of(p).c < 8) {
           return fmt::format("a tensor map wants rows of C multiples of 16 bytes apart: ldc={}",
                              p.c_stride());
         }
@@ -201,6 +203,30 @@ std::vector<Rule> rules() {
           return "epilogue=shared: a tensor map describes C, and epilogue=tma is faster";
         }
         return std::nullopt;
+      });
+  add("deferred-tiles", {"schedule", "grid", "epilogue"},
+      [](const Choices& c, const Problem&, const Device&) -> Reason {
+        if (!c.is("epilogue", "deferred")) return std::nullopt;
+        if (!c.is("schedule", "cooperative")) {
+          return said(c, "schedule") + ": epilogue=deferred is for schedule=cooperative";
+        }
+        if (c.is("grid", "persistent")) return std::nullopt;
+        return "epilogue=deferred stores while the next tile is multiplied: grid=persistent";
+      });
+  add("near-grid", {"tile_m", "tile_n", "split_k", "cluster", "grid"},
+      [](const Choices& c, const Problem& p, const Device&) -> Reason {
+        const int near = cluster_of(c.word("cluster")).near;
+        if (near == 1) return std::nullopt;
+        if (c.number("split_k") > 1) {
+          return said(c, "cluster") + ": tiles that share K are apart in the grid: split_k=1";
+        }
+        if (c.is("grid", "persistent")) {
+          return said(c, "cluster") + ": CTAs that take many tiles: grid=tiles";
+        }
+        const std::int64_t tiles =
+            tiles_of(p.m, c.number("tile_m")) * tiles_of(p.n, c.number("tile_n")) * p.batch;
+        if (tiles >= near) return std::nullopt;
+        return fmt::format("{} for {} tiles", said(c, "cluster"), tiles);
       });
   add("shared-memory",
       {"schedule", "consumers", "tile_m", "tile_n", "tile_k", "stages", "reduce", "epilogue"},

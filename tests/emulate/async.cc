@@ -288,7 +288,7 @@ void commit_stores() {
   self().stores.emplace_back();
 }
 
-void wait_stores(int pending, bool) {
+void wait_stores(int pending) {
   pause_sometimes();
   Thread& thread = self();
   while (thread.stores.size() > static_cast<std::size_t>(pending) + 1) {

@@ -89,8 +89,9 @@ std::string wgmma_text(const Problem& problem, int n) {
 }
 
 struct Shape {
-  int m, n, k, stages, consumers, cluster_m, cluster_n, split;
-  bool staged, tma_store;
+  int m, n, k, stages, consumers, split;
+  cuda_family::Cluster cluster;
+  bool deferred, tma_store, staged;
   bool gather_a, gather_b;  // by threads, without a tensor map
   bool pack_a, pack_b;      // to rows of whole 16 bytes, by a kernel before
   Shape(const Program& p, const Problem& problem)
@@ -101,11 +102,11 @@ struct Shape {
         consumers(p.word("schedule") == "single"     ? 1
                   : p.word("schedule") == "pingpong" ? 2
                                                      : static_cast<int>(p.number("consumers"))),
-        cluster_m(p.word("cluster").starts_with("2") ? 2 : 1),
-        cluster_n(p.word("cluster").ends_with("2") ? 2 : 1),
         split(static_cast<int>(p.number("split_k"))),
-        staged(p.word("epilogue") == "tma" || p.word("epilogue") == "shared"),
-        tma_store(p.word("epilogue") == "tma"),
+        cluster(cuda_family::cluster_of(p.word("cluster"))),
+        deferred(p.word("epilogue") == "deferred"),
+        tma_store(p.word("epilogue") == "tma" || deferred),
+        staged(p.word("epilogue") == "shared" || tma_store),
         gather_a(p.word("schedule") == "gather" && alignment_of(problem).a < 8),
         gather_b(p.word("schedule") == "gather" && alignment_of(problem).b < 8),
         pack_a(p.word("schedule") != "gather" && alignment_of(problem).a < 8),
@@ -130,8 +131,8 @@ Fields fields_of(const Program& p, const Problem& problem, Form form, const Shap
   f.number("stages", s.stages);
   f.word("schedule", "Schedule", p.word("schedule"));
   f.number("consumers", s.consumers);
-  f.number("cluster_m", s.cluster_m);
-  f.number("cluster_n", s.cluster_n);
+  f.number("cluster_m", s.cluster.m);
+  f.number("cluster_n", s.cluster.n);
   f.flag("persistent", p.word("grid") == "persistent");
   f.number("in_flight", p.number("in_flight"));
   f.number("group", p.number("group"));
@@ -161,8 +162,9 @@ Fields fields_of(const Program& p, const Problem& problem, Form form, const Shap
 int threads_of(const Program& p, const Shape& s) {
   if (p.word("schedule") == "single") return 128;
   const int sums = s.m / 64 / (p.word("schedule") == "pingpong" ? 1 : s.consumers) * s.n / 2;
+  const int held = s.deferred ? sums * 3 / 2 : sums;
   const int few = s.consumers == 3 ? 64 : s.consumers == 2 ? 104 : 192;
-  return 128 * s.consumers + (sums > few || s.gathers() ? 128 : 32);
+  return 128 * s.consumers + (held > few || s.gathers() ? 128 : 32);
 }
 
 // As BoxedOperand: boxes along K, or of the widest atom that divides the tile.
@@ -177,9 +179,12 @@ TensorMapSpec map_of(char operand, bool along_k, int extent, int depth, int shar
 
 // Tiles of all batch entries, with those that fill the last clusters.
 std::string tiles_text(const Shape& s) {
-  if (s.cluster_m * s.cluster_n == 1) return fmt::format("cdiv(M,{})*cdiv(N,{})*batch", s.m, s.n);
-  return fmt::format("cdiv(cdiv(M,{}),{})*cdiv(cdiv(N,{}),{})*batch*{}", s.m, s.cluster_m, s.n,
-                     s.cluster_n, s.cluster_m * s.cluster_n);
+  const auto [m, n, near] = s.cluster;
+  if (m * n == 1) {
+    const std::string tiles = fmt::format("cdiv(M,{})*cdiv(N,{})*batch", s.m, s.n);
+    return near == 1 ? tiles : fmt::format("roundup({},{})", tiles, near);
+  }
+  return fmt::format("cdiv(cdiv(M,{}),{})*cdiv(cdiv(N,{}),{})*batch*{}", s.m, m, s.n, n, m * n);
 }
 
 Launch launch_of(const Program& p, const Problem& problem, Form form, const Shape& s) {
@@ -190,8 +195,8 @@ Launch launch_of(const Program& p, const Problem& problem, Form form, const Shap
     cuda.arguments.push_back(fmt::format("map{}", cuda.maps.size()));
     cuda.maps.push_back(map);
   };
-  if (!s.gather_a) add_map(map_of('a', !problem.a_transposed, s.m, s.k, s.cluster_n));
-  if (!s.gather_b) add_map(map_of('b', problem.b_transposed, s.n, s.k, s.cluster_m));
+  if (!s.gather_a) add_map(map_of('a', !problem.a_transposed, s.m, s.k, s.cluster.n));
+  if (!s.gather_b) add_map(map_of('b', problem.b_transposed, s.n, s.k, s.cluster.m));
   const int store_columns = static_cast<int>(cuda_family::store_columns(s.n));
   if (s.tma_store) add_map({'c', store_columns, 64, 2 * store_columns, 128});
   cuda.arguments.insert(
@@ -208,7 +213,8 @@ Launch launch_of(const Program& p, const Problem& problem, Form form, const Shap
       cuda.arguments.emplace_back(argument);
     }
   }
-  const int cluster = p.word("reduce") == "cluster" ? s.split : s.cluster_m * s.cluster_n;
+  const int cluster =
+      p.word("reduce") == "cluster" ? s.split : s.cluster.m * s.cluster.n * s.cluster.near;
   std::string ctas = tiles_text(s);
   if (p.word("reduce") == "cluster") ctas += fmt::format("*{}", cluster);
   if (p.word("grid") == "persistent") ctas = fmt::format("min({},slots)", ctas);

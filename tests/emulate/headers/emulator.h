@@ -51,7 +51,7 @@ void check_map(const void* map);
 void load_box(u32 to, const void* map, int column, int row, int entry, u32 barrier, int mask);
 void store_box(const void* map, u32 from, int column, int row, int entry);
 void commit_stores();
-void wait_stores(int pending, bool written);
+void wait_stores(int pending);
 
 // ---- matrices (matrix.cc)
 void load_matrices(u32* r, u32 address, bool transposed);

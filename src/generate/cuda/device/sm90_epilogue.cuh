@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // How a warpgroup of the family sm90 writes its part of a tile: from registers (epilogue.cuh), or
 // through shared memory by the copy engine in chunks of 64 rows by 64 columns (32 where 64 do not
-// divide the tile), two buffers in turn, so that one is filled while the other is being read. The engine clips what it stores in steps of
-// 16 bytes (seen on an H200: of 8191 columns it wrote 8192), so the last chunk of a row whose
-// length is no multiple of 8 is copied by threads; and all chunks where no tensor map describes C
-// (Epilogue::shared): a warp's stores lie together then, which those from registers do not.
+// divide the tile), two buffers in turn, so that one is filled while the other is being read. The
+// engine clips what it stores in steps of 16 bytes (seen on an H200: of 8191 columns it wrote
+// 8192), so the last chunk of a row whose length is no multiple of 8 is copied by threads; and all
+// chunks where no tensor map describes C (Epilogue::shared): a warp's stores lie together then,
+// which those from registers do not.
 #pragma once
 
 #include "generate/cuda/device/barrier.cuh"
@@ -17,7 +18,8 @@ template <Epilogue kEpilogue, Type kOut, bool kScaled, int kVector, int kBlocks,
           bool kServed = false>
 struct TileStores {
   enum : int {
-    kTma = kEpilogue == Epilogue::tma,
+    kDeferred = kEpilogue == Epilogue::deferred,
+    kTma = kEpilogue == Epilogue::tma || kDeferred,
     kStaged = kTma || kEpilogue == Epilogue::shared,
     kWide = kEpilogue != Epilogue::exchange ? 1
             : kColumns % 4 == 0             ? 4
@@ -27,11 +29,13 @@ struct TileStores {
     kRowBytes = 16 * kPieces,             // the map's swizzle, too
     kChunkBytes = 64 * kRowBytes,
     kBytes = kStaged ? 2 * kChunkBytes : 0,  // of shared memory, per warpgroup
-    kChunks = kBlocks * kColumns / kPieces,
+    kAcross = kColumns / kPieces,            // chunks in 64 rows of the tile
+    kChunks = kBlocks * kAcross,
   };
   static_assert(!kStaged || (kColumns % kPieces == 0 && !kScaled && kOut != Type::f32));
   using Out = Output<kOut, kScaled, kVector, kServed>;
   using Sums = float[kBlocks][kColumns][4];
+  using Packed = u32[kBlocks][kColumns][2];  // the same, rounded
 
   // kWide pieces, from piece unit * kWide on.
   __device__ __forceinline__ static void unit(const Out& out, int row0, int column0, int unit,
@@ -49,50 +53,85 @@ struct TileStores {
     return static_cast<u32>(row * kRowBytes + (piece ^ turn) * 16);
   }
 
-  // `buffers`: kBytes of shared memory of this warpgroup, `barrier`: a named barrier of its own.
-  __device__ __forceinline__ static void all(const Out& out, const TensorMap& map, u32 buffers,
-                                             int row0, int column0, int entry, int barrier,
+  // Where a warpgroup's part of a tile goes.
+  struct Place {
+    int row0, column0, entry;
+    u32 buffers;  // kBytes of shared memory of this warpgroup
+    int barrier;  // a named barrier of its own
+  };
+
+  // Chunk `count`, of `words(piece)`: the two words of 8 columns that this lane holds.
+  template <class Words>
+  __device__ __forceinline__ static void chunk(const Out& out, const TensorMap& map,
+                                               const Place& to, int count, const Words& words) {
+    const int warp = warp_id() % 4;
+    const int lane = lane_id();
+    const bool issues = warp == 0 && lane == 0;
+    // This lane's row and chunk of 16 bytes in the four matrices that are stored at once.
+    const int row = warp * 16 + (lane & 7) + (lane >> 3 & 1) * 8;
+    // An odd number of chunks ends with the buffer that the next tile begins with.
+    if (kTma && issues && count == 0 && kChunks % 2 == 1) wait_stores_read<0>();
+    const u32 buffer = to.buffers + static_cast<u32>(count % 2) * kChunkBytes;
+    if (kTma && issues) wait_stores_read<1>();
+    named_barrier(to.barrier, 128);
+#pragma unroll
+    for (int j = 0; j < kPieces; j += 2) {
+      const Pair x = words(j), y = words(j + 1);
+      store_matrices(buffer + place(row, j + (lane >> 4)), x.low, x.high, y.low, y.high);
+    }
+    if (kTma) fence_async_proxy();
+    named_barrier(to.barrier, 128);
+    const int at_row = to.row0 + 64 * (count / kAcross);
+    const int at_column = to.column0 + 8 * kPieces * (count % kAcross);
+    if constexpr (!kTma) {
+      copy_clipped<8>(out, buffer, at_row, at_column);
+    } else if (out.n % 8 != 0 && at_column + 8 * kPieces > out.n) {
+      copy_clipped<1>(out, buffer, at_row, at_column);
+    } else if (issues && at_row < out.m && at_column < out.n) {
+      store_box(map, buffer, at_column, at_row, to.entry);
+    }
+    if (kTma && issues) commit_stores();
+  }
+
+  // Rounds the sums of a tile, to be stored while the next one is multiplied: half the registers.
+  __device__ __forceinline__ static void round(const Sums& sums, Packed& packed) {
+#pragma unroll
+    for (int b = 0; b < kBlocks; ++b) {
+#pragma unroll
+      for (int j = 0; j < kColumns; ++j) {
+        packed[b][j][0] = pack<kOut>(sums[b][j][0], sums[b][j][1]);
+        packed[b][j][1] = pack<kOut>(sums[b][j][2], sums[b][j][3]);
+      }
+    }
+  }
+  // Those chunks of it for which `wanted(count)`.
+  template <class Wanted>
+  __device__ __forceinline__ static void some(const Out& out, const TensorMap& map, const Place& to,
+                                              const Packed& packed, const Wanted& wanted) {
+#pragma unroll
+    for (int count = 0; count < kChunks; ++count) {
+      if (!wanted(count)) continue;
+      chunk(out, map, to, count, [&](int j) {
+        const auto& words = packed[count / kAcross][count % kAcross * kPieces + j];
+        return Pair{words[0], words[1]};
+      });
+    }
+  }
+
+  __device__ __forceinline__ static void all(const Out& out, const TensorMap& map, const Place& to,
                                              const Sums& sums) {
     if constexpr (kStaged) {
-      const int warp = warp_id() % 4;
-      const int lane = lane_id();
-      const bool issues = warp == 0 && lane == 0;
-      // This lane's row and chunk of 16 bytes in the four matrices that are stored at once.
-      const int row = warp * 16 + (lane & 7) + (lane >> 3 & 1) * 8;
 #pragma unroll
-      for (int b = 0; b < kBlocks; ++b) {
-#pragma unroll
-        for (int chunk = 0; chunk < kColumns / kPieces; ++chunk) {
-          const int count = b * (kColumns / kPieces) + chunk;
-          // An odd number of chunks ends with the buffer that the next tile begins with.
-          if (kTma && issues && count == 0 && kChunks % 2 == 1) wait_stores_read<0>();
-          const u32 buffer = buffers + static_cast<u32>(count % 2) * kChunkBytes;
-          if (kTma && issues) wait_stores_read<1>();
-          named_barrier(barrier, 128);
-#pragma unroll
-          for (int j = 0; j < kPieces; j += 2) {
-            const auto& x = sums[b][chunk * kPieces + j];
-            const auto& y = sums[b][chunk * kPieces + j + 1];
-            store_matrices(buffer + place(row, j + (lane >> 4)), pack<kOut>(x[0], x[1]), pack<kOut>(x[2], x[3]),
-                           pack<kOut>(y[0], y[1]), pack<kOut>(y[2], y[3]));
-          }
-          if (kTma) fence_async_proxy();
-          named_barrier(barrier, 128);
-          const int at_row = row0 + 64 * b, at_column = column0 + 8 * kPieces * chunk;
-          if constexpr (!kTma) {
-            copy_clipped<8>(out, buffer, at_row, at_column);
-          } else if (out.n % 8 != 0 && at_column + 8 * kPieces > out.n) {
-            copy_clipped<1>(out, buffer, at_row, at_column);
-          } else if (issues && at_row < out.m && at_column < out.n) {
-            store_box(map, buffer, at_column, at_row, entry);
-          }
-          if (kTma && issues) commit_stores();
-        }
+      for (int count = 0; count < kChunks; ++count) {
+        chunk(out, map, to, count, [&](int j) {
+          const auto& x = sums[count / kAcross][count % kAcross * kPieces + j];
+          return Pair{pack<kOut>(x[0], x[1]), pack<kOut>(x[2], x[3])};
+        });
       }
     } else {
 #pragma unroll
       for (int u = 0; u < kBlocks * kColumns / kWide; ++u) {
-        unit(out, row0, column0, u,
+        unit(out, to.row0, to.column0, u,
              *reinterpret_cast<const float(*)[kWide][4]>(
                  &sums[u * kWide / kColumns][u * kWide % kColumns]));
       }
@@ -112,12 +151,18 @@ struct TileStores {
     }
   }
 
-  // Before the CTA ends.
+  // Before the CTA ends: its shared memory must have been read. That all is written the end of the
+  // kernel waits for.
   __device__ __forceinline__ static void drain() {
     if constexpr (kTma) {
-      if (warp_id() % 4 == 0 && lane_id() == 0) wait_stores();
+      if (warp_id() % 4 == 0 && lane_id() == 0) wait_stores_read<0>();
     }
   }
+
+ private:
+  struct Pair {
+    u32 low, high;
+  };
 };
 
 }  // namespace tw

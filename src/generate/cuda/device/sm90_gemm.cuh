@@ -26,15 +26,17 @@ namespace tw {
 template <Sm90Config C, class Wgmma>
 struct Sm90Gemm {
   enum : int {
+    kDeferred = C.epilogue == Epilogue::deferred,
     kSpecialised = C.schedule != Schedule::single,
     kPingpong = C.schedule == Schedule::pingpong,
     kHolders = 128 * C.consumers,
     kBlocks = C.tile_m / 64 / (kPingpong ? 1 : C.consumers),  // m64 blocks of a warpgroup
     kColumns = C.tile_n / 8,
     kPieces = kBlocks * kColumns,
-    kDonates = kSpecialised && 4 * kPieces > (C.consumers == 3   ? 64
-                                              : C.consumers == 2 ? 104
-                                                                 : 192),
+    kHeld = (kDeferred ? 6 : 4) * kPieces,  // registers for sums, and for a tile that waits
+    kDonates = kSpecialised && kHeld > (C.consumers == 3   ? 64
+                                        : C.consumers == 2 ? 104
+                                                           : 192),
     kGathers = C.schedule == Schedule::gather,
     kThreads = kHolders + (kDonates || kGathers ? 128
                            : kSpecialised       ? 32
@@ -217,11 +219,12 @@ struct Sm90Gemm {
   }
 
   // The products of one tile by one warpgroup: `i` is the ring's count at its first stage.
-  // after(k) runs when the stage before k was released.
-  template <class Accumulators, class After>
+  // during(k) runs while the products of k are under way and the stage before it is released;
+  // issued() when all are under way.
+  template <class Accumulators, class During, class Issued>
   __device__ __forceinline__ static void multiply(Accumulators& sums, const Shared& shared,
                                                   const Plan& p, int first_block, int i,
-                                                  const After& after) {
+                                                  const During& during, const Issued& issued) {
     for (int k = 0; k < p.count_k; ++k, ++i) {
       const int stage = i % C.stages;
       wait(shared.full + 8 * stage, static_cast<u32>(i / C.stages & 1));
@@ -239,55 +242,55 @@ struct Sm90Gemm {
       }
       wgmma_commit();
       if constexpr (C.in_flight == 0) {
+        during(k);
         wgmma_wait<0>();
         release(shared, p, i);
-        after(k + 1);
       } else {
         wgmma_wait<1>();
-        if (k > 0) {
-          release(shared, p, i - 1);
-          after(k);
-        }
+        if (k > 0) release(shared, p, i - 1);
+        during(k);
       }
     }
+    issued();
     wgmma_wait<0>();
     if (C.in_flight > 0) release(shared, p, i - 1);
   }
 
   // multiply() as the schedule has it.
-  template <class Accumulators>
-  __device__ __forceinline__ static void accumulate(Accumulators& sums, const Arguments& arg,
-                                                    const Shared& shared, const Plan& p,
-                                                    const Work& w, int group, int i) {
+  template <class Accumulators, class During>
+  __device__ __forceinline__ static void multiply(Accumulators& sums, const Arguments& arg,
+                                                  const Shared& shared, const Plan& p,
+                                                  const Work& w, int group, int i,
+                                                  const During& during) {
     if constexpr (kPingpong) {
-      // One warpgroup multiplies at a time.
+      // One warpgroup issues at a time; the other's first products queue behind its last ones.
       named_barrier(2 + group, 256);
-      multiply(sums, shared, p, 0, i, [](int) {});
-      named_arrive(3 - group, 256);
+      multiply(sums, shared, p, 0, i, during, [group] { named_arrive(3 - group, 256); });
     } else if constexpr (kSpecialised) {
-      multiply(sums, shared, p, group * kBlocks, i, [](int) {});
+      multiply(sums, shared, p, group * kBlocks, i, during, [] {});
     } else {
-      multiply(sums, shared, p, 0, i, [&](int k) {
+      const auto refill = [&](int k) {
         // Stage k - 1 is free: the tile `stages` further may come.
         const int next = k - 1 + C.stages;
-        if (next < p.count_k && threadIdx.x == 0) {
+        if (k > 0 && next < p.count_k && threadIdx.x == 0) {
           wait_empty(shared, next);
           feed(arg, shared, p, w, next, p.first_k + next);
         }
         __syncwarp();
-      });
+      };
+      multiply(sums, shared, p, 0, i, refill, [] {});
     }
   }
 
-  // `last`: this warpgroup has no further tile.
-  __device__ __forceinline__ static void consume(const Arguments& arg, const Shared& shared,
-                                                 const Plan& p, const Work& w, int group, int i,
-                                                 bool last) {
-    const int first_block = kPingpong ? 0 : group * kBlocks;
-    Sums sums;
+  // The sums of a tile in f32.
+  template <class During>
+  __device__ __forceinline__ static void accumulate(Sums& sums, const Arguments& arg,
+                                                    const Shared& shared, const Plan& p,
+                                                    const Work& w, int group, int i,
+                                                    const During& during) {
     if constexpr (C.f16_sums) {
       u32 half_sums[kBlocks][kColumns][2];
-      accumulate(half_sums, arg, shared, p, w, group, i);
+      multiply(half_sums, arg, shared, p, w, group, i, during);
 #pragma unroll
       for (int b = 0; b < kBlocks; ++b) {
 #pragma unroll
@@ -302,7 +305,7 @@ struct Sm90Gemm {
         }
       }
     } else {
-      accumulate(sums, arg, shared, p, w, group, i);
+      multiply(sums, arg, shared, p, w, group, i, during);
 #pragma unroll
       for (int b = 0; b < kBlocks; ++b) {
 #pragma unroll
@@ -312,29 +315,82 @@ struct Sm90Gemm {
         }
       }
     }
+  }
+
+  // One tile. `last`: this warpgroup has no further one.
+  __device__ __forceinline__ static void consume(const Arguments& arg, const Shared& shared,
+                                                 const Plan& p, const Work& w, int group, int i,
+                                                 bool last) {
+    Sums sums;
+    accumulate(sums, arg, shared, p, w, group, i, [](int) {});
     // Nothing more is waited for from the peers, and they may leave once all have said so: before
     // what is stored, so that nobody waits for it.
     if constexpr (kMulticast > 1) {
       if (last) cluster_arrive();
     }
-    finish(arg, shared, w, group, first_block, sums);
+    finish(arg, shared, w, group, sums);
   }
-  __device__ __forceinline__ static void finish(const Arguments& arg, const Shared& shared,
-                                                const Work& w, int group, int first_block,
-                                                Sums& sums) {
+  // A tile that is multiplied and not yet stored.
+  struct Held {
+    typename Stores::Packed packed;
+    Work at;
+    bool any;
+  };
+  template <class Wanted>
+  __device__ __forceinline__ static void store_held(const Arguments& arg, const Shared& shared,
+                                                    int group, const Held& held,
+                                                    const Wanted& wanted) {
+    if (!held.any) return;
+    Stores::some(output(arg, held.at), arg.map_c, place(shared, held.at, group), held.packed,
+                 wanted);
+  }
+  // All tiles of a warpgroup: each is stored while the next is multiplied, a chunk to a stage.
+  __device__ __forceinline__ static void consume_deferred(const Arguments& arg,
+                                                          const Shared& shared, const Plan& p,
+                                                          int group) {
+    Held held;
+    held.any = false;
+    int i = 0;
+    for (int index = p.first; index < p.total; index += p.step, i += p.count_k) {
+      const Work w = work(p, index);
+      Sums sums;
+      accumulate(sums, arg, shared, p, w, group, i, [&](int k) {
+        store_held(arg, shared, group, held, [k](int chunk) { return chunk == k; });
+      });
+      if constexpr (kMulticast > 1) {
+        if (index + p.step >= p.total) cluster_arrive();
+      }
+      store_held(arg, shared, group, held, [&p](int chunk) { return chunk >= p.count_k; });
+      Stores::round(sums, held.packed);
+      held.at = w;
+      held.any = true;
+    }
+    store_held(arg, shared, group, held, [](int) { return true; });
+  }
+
+  __device__ __forceinline__ static typename Stores::Out output(const Arguments& arg,
+                                                                const Work& w) {
     unsigned char* c =
         static_cast<unsigned char*>(arg.c) + w.entry * arg.sizes.sc * bytes_of(C.out);
-    const typename Stores::Out out{c,         arg.sizes.ldc, arg.sizes.m, arg.sizes.n,
-                                   arg.alpha, arg.beta,      arg.served};
-    const int row0 = w.row0 + 64 * first_block;
+    return {c, arg.sizes.ldc, arg.sizes.m, arg.sizes.n, arg.alpha, arg.beta, arg.served};
+  }
+  __device__ __forceinline__ static typename Stores::Place place(const Shared& shared,
+                                                                 const Work& w, int group) {
+    const int first_block = kPingpong ? 0 : group * kBlocks;
+    return {w.row0 + 64 * first_block, w.column0, w.entry, shared.stores + group * Stores::kBytes,
+            4 + group};
+  }
+  __device__ __forceinline__ static void finish(const Arguments& arg, const Shared& shared,
+                                                const Work& w, int group, Sums& sums) {
+    const typename Stores::Out out = output(arg, w);
+    const typename Stores::Place to = place(shared, w, group);
     if constexpr (C.split == 1) {
-      Stores::all(out, arg.map_c, shared.stores + group * Stores::kBytes, row0, w.column0, w.entry,
-                  4 + group, sums);
+      Stores::all(out, arg.map_c, to, sums);
     } else {
       const auto& pieces = *reinterpret_cast<const float(*)[kPieces][4]>(&sums);
       const int thread = static_cast<int>(threadIdx.x);
       const auto store = [&](int unit, const float(&some)[Stores::kWide][4]) {
-        Stores::unit(out, row0, w.column0, unit, some);
+        Stores::unit(out, to.row0, w.column0, unit, some);
       };
       if constexpr (C.reduce == Reduce::cluster) {
         // The ring becomes the buffer: all warpgroups have read it.
@@ -395,6 +451,7 @@ struct Sm90Gemm {
           feed<kMulticast == 1 ? Loads::all : Loads::own>(arg, shared, p, w, fed, p.first_k + fed);
         }
       }
+      if constexpr (Stores::kTma) prefetch_map(arg.map_c);
     }
     if constexpr (kMulticast > 1) {
       __syncwarp();
@@ -443,6 +500,9 @@ struct Sm90Gemm {
           told = index + 2 * p.step >= p.total;
           consume(arg, shared, p, work(p, index), group, turn * p.count_k, told);
         }
+      } else if constexpr (kDeferred) {
+        told = p.first < p.total;
+        consume_deferred(arg, shared, p, group);
       } else {
         int i = 0;
         for (int index = p.first; index < p.total; index += p.step, i += p.count_k) {

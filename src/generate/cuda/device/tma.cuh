@@ -50,10 +50,6 @@ template <int kPending>
 __device__ __forceinline__ void wait_stores_read() {
   asm volatile("cp.async.bulk.wait_group.read %0;" ::"n"(kPending) : "memory");
 }
-// Until all are written.
-__device__ __forceinline__ void wait_stores() {
-  asm volatile("cp.async.bulk.wait_group 0;" ::: "memory");
-}
 
 // Four 8 x 8 matrices from registers; lanes 8i ... 8i+7 give the rows of matrix i.
 __device__ __forceinline__ void store_matrices(u32 address, u32 r0, u32 r1, u32 r2, u32 r3) {

@@ -12,8 +12,9 @@ using i64 = long long;
 
 enum class Type { f16, bf16, f32 };
 // How results reach C (epilogue.cuh): pairs as they lie in registers; exchanged between lanes to
-// wide runs; through shared memory; by the copy engine (sm90).
-enum class Epilogue { direct, exchange, shared, tma };
+// wide runs; through shared memory; by the copy engine; the same while the next tile is multiplied
+// (the last two sm90 only).
+enum class Epilogue { direct, exchange, shared, tma, deferred };
 // Where the slices of K are added (split_k.cuh).
 enum class Reduce { none, cluster, workspace, spread };
 

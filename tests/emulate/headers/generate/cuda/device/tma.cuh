@@ -28,10 +28,7 @@ inline void commit_stores() {
 }
 template <int kPending>
 inline void wait_stores_read() {
-  emu::wait_stores(kPending, false);
-}
-inline void wait_stores() {
-  emu::wait_stores(0, true);
+  emu::wait_stores(kPending);
 }
 inline void store_matrices(u32 address, u32 r0, u32 r1, u32 r2, u32 r3) {
   const u32 r[4] = {r0, r1, r2, r3};
