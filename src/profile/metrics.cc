@@ -239,7 +239,7 @@ constexpr NamedMetric kNamed[] = {
 };
 
 // `other` is what the tool calls `misc`.
-constexpr StallClass kStalls[kStallClasses] = {
+constexpr StallClass kStalls[kStallClasses.size()] = {
     {"barrier", "the other warps of the block (bar.sync)"},
     {"branch_resolving", "the target of a branch"},
     {"dispatch_stall", "the dispatcher"},

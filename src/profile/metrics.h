@@ -39,11 +39,8 @@ struct StallClass {
   std::string_view name;
   std::string_view about;
 };
-inline constexpr std::size_t kStallClasses = 16;  // of which the last is `other`
+// Those of kStallClasses, in that order.
 [[nodiscard]] std::span<const StallClass> stall_classes();
-// The resources that `limit` may name; "latency" where none is busy.
-inline constexpr std::array<std::string_view, 6> kLimits = {"tensor", "shared", "l2",
-                                                            "dram",   "issue",  "latency"};
 
 // What to ask the tool for: metric names with suffixes, of those whose names without suffix it
 // knows. `known` empty: nobody could say, all of first choice.

@@ -1,71 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-// An `ncu` of a few lines of shell, for tests: it lists metrics, runs what it is given and writes a
-// table for it in the tool's format.
+// An `ncu` of a few lines of shell (fake_ncu.sh), for tests without a GPU.
 #pragma once
 
-#include <gtest/gtest.h>
-#include <sys/stat.h>
-
 #include <filesystem>
-#include <fstream>
 #include <string>
 
 namespace tilewright {
 
-// Writes the script `folder`/ncu, which reads `folder`/known (names of metrics it lists), obeys
-// `folder`/mode ("perm", "refuse NAME", "none") and leaves its arguments in `folder`/arguments.
-// Every metric's value is its place among those asked for, first 1; there are two kernels.
+// Puts it at `folder`/ncu. There it reads `known` (what --query-metrics prints), obeys `mode`
+// ("perm", "refuse METRIC", "none") and leaves its arguments in `arguments`.
 inline std::filesystem::path write_fake_ncu(const std::filesystem::path& folder) {
-  static constexpr const char* kScript = R"(#!/bin/sh
-here=$(dirname "$0")
-case "$1" in
-  --version) echo "NVIDIA (R) Nsight Compute Command Line Profiler"
-             echo "Version 2025.3.1.0 (build 36398880) (public-release)"; exit 0;;
-  --query-metrics) cat "$here/known"; exit 0;;
-  --query-metrics-collection) echo "launch__registers_per_thread  Counter register/thread  of a thread"
-             exit 0;;
-esac
-echo "$@" > "$here/arguments"
-metrics=; log=
-while [ $# -gt 0 ]; do
-  case "$1" in
-    --metrics) metrics=$2; shift 2;;
-    --log-file) log=$2; shift 2; break;;
-    --csv|--print-fp) shift;;
-    *) shift 2;;
-  esac
-done
-mode=; word=
-[ -f "$here/mode" ] && read -r mode word < "$here/mode"
-if [ "$mode" = refuse ]; then
-  case ",$metrics," in *",$word,"*)
-    echo "==ERROR== Failed to find metric $word" > "$log"; exit 1;;
-  esac
-fi
-echo "==PROF== Connected to process 7 ($1)" > "$log"
-if ! "$@"; then
-  echo "==ERROR== The application returned an error code (1)." >> "$log"
-  echo "==WARNING== No kernels were profiled." >> "$log"
-  exit 1
-fi
-if [ "$mode" = perm ]; then
-  echo "==ERROR== ERR_NVGPUCTRPERM - The user does not have permission to access NVIDIA GPU Performance Counters on the target device 0." >> "$log"
-  exit 1
-fi
-if [ "$mode" = none ]; then echo "==WARNING== No kernels were profiled." >> "$log"; exit 0; fi
-head='"ID","Process ID","Process Name","Host Name","Kernel Name","Context","Stream","Block Size","Grid Size","Device","CC"'
-unit='"","","","","","","","","","",""'
-row='"7","runner","127.0.0.1","void k<(int)1, ""x"">(A, B)","1","13","(128, 1, 1)","(2, 1, 1)","0","9.0"'
-values=; place=0; names=$(echo "$metrics" | tr , ' ')
-for name in $names; do
-  place=$((place + 1)); head="$head,\"$name\""; unit="$unit,\"%\""; values="$values,\"$place.000000\""
-done
-{ echo "==PROF== Disconnected from process 7"
-  echo "$head"; echo "$unit"; echo "\"0\",$row$values"; echo "\"1\",$row$values"; } >> "$log"
-)";
   const std::filesystem::path script = folder / "ncu";
-  std::ofstream(script) << kScript;
-  EXPECT_EQ(chmod(script.c_str(), 0755), 0);
+  std::filesystem::copy_file(TILEWRIGHT_SOURCE_DIR "/tests/fakecuda/fake_ncu.sh", script);
   return script;
 }
 

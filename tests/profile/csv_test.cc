@@ -26,9 +26,8 @@ TEST(Csv, KnownTexts) {
 }
 
 TEST(Csv, DamageIsNamedWithItsLine) {
-  for (const auto& [text, line] : {std::pair{"a\n\"open", "line 2"},
-                                   {"a\nb\n\"x\"y,z", "line 3"},
-                                   {"a\"b", "line 1"}}) {
+  for (const auto& [text, line] :
+       {std::pair{"a\n\"open", "line 2"}, {"a\nb\n\"x\"y,z", "line 3"}, {"a\"b", "line 1"}}) {
     const auto parsed = parse_csv(text);
     ASSERT_FALSE(parsed) << text;
     EXPECT_NE(parsed.error().message.find(line), std::string::npos) << parsed.error().message;

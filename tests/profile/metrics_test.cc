@@ -41,14 +41,16 @@ TEST(Metrics, TheTableIsSound) {
   for (const StallClass& one : stall_classes()) {
     EXPECT_TRUE(names.insert(one.name).second) << one.name;
   }
-  EXPECT_EQ(stall_classes().size(), kStallClasses);
-  EXPECT_EQ(stall_classes().back().name, "other");
+  ASSERT_EQ(stall_classes().size(), kStallClasses.size());
+  for (std::size_t i = 0; i < kStallClasses.size(); ++i) {
+    EXPECT_EQ(stall_classes()[i].name, kStallClasses[i]);
+  }
 }
 
 TEST(Metrics, TheFirstThatIsKnownIsAskedFor) {
-  const std::vector<std::string> known = {"gpu__time_duration",
-                                          "sm__pipe_tensor_op_hmma_cycles_active",
-                                          "smsp__average_warps_issue_stalled_gmma_per_issue_active"};
+  const std::vector<std::string> known = {
+      "gpu__time_duration", "sm__pipe_tensor_op_hmma_cycles_active",
+      "smsp__average_warps_issue_stalled_gmma_per_issue_active"};
   const std::vector<std::string> extra = {"gpu__time_duration.max", "no__such.sum"};
   const MetricChoice choice = choose_metrics(known, extra);
   EXPECT_TRUE(has(choice.metrics, kDuration));
@@ -72,9 +74,14 @@ TEST(Metrics, WithoutAListAllOfFirstChoiceAreTried) {
 
 TEST(Metrics, KernelsOfACallFold) {
   NcuReport report;
-  report.kernels = {kernel({{kDuration, 1000}, {kTensor, 10}, {"launch__registers_per_thread", 168},
-                            {"launch__occupancy_limit_registers", 1}, {"dram__bytes_read.sum", 5}}),
-                    kernel({{kDuration, 3000}, {kTensor, 90}, {"launch__registers_per_thread", 32},
+  report.kernels = {kernel({{kDuration, 1000},
+                            {kTensor, 10},
+                            {"launch__registers_per_thread", 168},
+                            {"launch__occupancy_limit_registers", 1},
+                            {"dram__bytes_read.sum", 5}}),
+                    kernel({{kDuration, 3000},
+                            {kTensor, 90},
+                            {"launch__registers_per_thread", 32},
                             {"launch__occupancy_limit_registers", 8}})};
   const Profile profile = profile_of(report, {});
   EXPECT_EQ(profile.values.at("duration_us"), 4.0);
@@ -87,8 +94,12 @@ TEST(Metrics, KernelsOfACallFold) {
 
 TEST(Metrics, StallAndLimit) {
   NcuReport report;
-  report.kernels = {kernel({{kDuration, 1}, {kTensor, 50}, {kDram, 70}, {stall("gmma"), 2},
-                            {stall("long_scoreboard"), 5}, {stall("misc"), 1},
+  report.kernels = {kernel({{kDuration, 1},
+                            {kTensor, 50},
+                            {kDram, 70},
+                            {stall("gmma"), 2},
+                            {stall("long_scoreboard"), 5},
+                            {stall("misc"), 1},
                             {stall("selected"), 9}})};
   Profile profile = profile_of(report, {});
   EXPECT_EQ(profile.stall, "long_scoreboard");

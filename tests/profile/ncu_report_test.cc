@@ -82,7 +82,8 @@ TEST(NcuReport, Numbers) {
     EXPECT_TRUE(parse_number(text, value)) << text;
     EXPECT_EQ(value, wanted) << text;
   }
-  for (const char* text : {"", "n/a", "nan", "inf", "(1, 1, 1)", "0x10", "12 %", ",", "-", "1e999"}) {
+  for (const char* text :
+       {"", "n/a", "nan", "inf", "(1, 1, 1)", "0x10", "12 %", ",", "-", "1e999"}) {
     EXPECT_FALSE(parse_number(text, value)) << text;
   }
 }
