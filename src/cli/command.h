@@ -34,6 +34,7 @@ void add_bench(CLI::App& app, Cli& cli);
 void add_verify(CLI::App& app, Cli& cli);
 void add_gen(CLI::App& app, Cli& cli);
 void add_explain(CLI::App& app, Cli& cli);
+void add_profile(CLI::App& app, Cli& cli);
 void add_report(CLI::App& app, Cli& cli);
 void add_policy_bench(CLI::App& app, Cli& cli);
 void add_train(CLI::App& app, Cli& cli);

@@ -48,6 +48,7 @@ int run(int argc, char** argv) {
   add_compile(app, cli);
   add_bundle(app, cli);
   add_explain(app, cli);
+  add_profile(app, cli);
   add_report(app, cli);
   add_policy_bench(app, cli);
   add_table(app, cli);

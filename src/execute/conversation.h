@@ -74,9 +74,4 @@ class Conversation : public Session {
   std::map<std::string, double, std::less<>> slowest_;  // seconds of a call, by contestant
 };
 
-// The finding of a `failure` word in a reply.
-[[nodiscard]] Finding finding_of(const Reply& reply);
-// After such an answer the process ends.
-[[nodiscard]] bool is_last(const Reply& reply);
-
 }  // namespace tilewright

@@ -219,10 +219,18 @@ void write_fields(Json&, const ReprepareRequest&) {}
 void read_fields(Reader&, ReprepareRequest&) {}
 void write_fields(Json&, const SyncRequest&) {}
 void read_fields(Reader&, SyncRequest&) {}
+void write_fields(Json& json, const ProfileRequest& r) {
+  json["contestant"] = r.contestant;
+  json["warm"] = r.warm;
+}
+void read_fields(Reader& in, ProfileRequest& r) {
+  in.read("contestant", r.contestant);
+  in.read("warm", r.warm);
+}
 
 // In the order of RequestBody's alternatives.
 constexpr std::array<const char*, std::variant_size_v<RequestBody>> kVerbs = {
-    "hello", "open", "reap", "load", "call", "sizes", "time", "reprepare", "sync"};
+    "hello", "open", "reap", "load", "call", "sizes", "time", "reprepare", "sync", "profile"};
 
 // The default value of the alternative at a run-time index.
 template <std::size_t... I>

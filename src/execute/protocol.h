@@ -19,6 +19,9 @@
 
 namespace tilewright {
 
+// OpenRequest::arena for operands that the runner itself allocates and fills with random numbers.
+inline constexpr const char* kOwnArena = "own";
+
 // To the zygote.
 struct HelloRequest {  // what isolation is in force?
   friend bool operator==(const HelloRequest&, const HelloRequest&) = default;
@@ -33,7 +36,8 @@ struct OpenRequest {
   std::vector<std::string> baselines;
   std::vector<int> cpus;
   std::uint64_t memory_limit = 0;
-  // CUDA alone: which arena this is, and what of its workspace was handed out and is zero at first.
+  // CUDA alone: which arena this is (kOwnArena: the runner makes one), and what of its workspace
+  // was handed out and is zero at first.
   std::string arena;
   std::int64_t workspace_in_use = 0, workspace_zeroed = 0;
   double vendor_search = 1;  // WorkerOptions
@@ -62,6 +66,13 @@ struct SizesRequest {
 struct TimeRequest {
   std::vector<Burst> plan;
 };
+// CUDA: calls a contestant `warm` times on set 0, then once more between the driver's profiler
+// marks.
+struct ProfileRequest {
+  std::string contestant;
+  int warm = 0;
+  friend bool operator==(const ProfileRequest&, const ProfileRequest&) = default;
+};
 struct ReprepareRequest {
   friend bool operator==(const ReprepareRequest&, const ReprepareRequest&) = default;
 };
@@ -69,8 +80,9 @@ struct SyncRequest {  // nothing but an answer: shows that no line too many was 
   friend bool operator==(const SyncRequest&, const SyncRequest&) = default;
 };
 
-using RequestBody = std::variant<HelloRequest, OpenRequest, ReapRequest, LoadRequest, CallRequest,
-                                 SizesRequest, TimeRequest, ReprepareRequest, SyncRequest>;
+using RequestBody =
+    std::variant<HelloRequest, OpenRequest, ReapRequest, LoadRequest, CallRequest, SizesRequest,
+                 TimeRequest, ReprepareRequest, SyncRequest, ProfileRequest>;
 
 struct Request {
   std::uint64_t sequence = 0;
@@ -114,6 +126,11 @@ struct Reply {
 [[nodiscard]] Result<Request> parse_request(std::string_view line);
 [[nodiscard]] std::string to_line(const Reply& reply);
 [[nodiscard]] Result<Reply> parse_reply(std::string_view line);
+
+// The finding of a `failure` word in a reply.
+[[nodiscard]] Finding finding_of(const Reply& reply);
+// After such an answer the process ends.
+[[nodiscard]] bool is_last(const Reply& reply);
 
 // The line of the signal handler: `trap ` and the number of a forbidden system call.
 inline constexpr std::string_view kTrapWord = "trap ";

@@ -18,6 +18,7 @@
 #pragma once
 
 #include "program/program.h"
+#include "trial/profile.h"
 
 #include <array>
 #include <cstdint>
@@ -62,6 +63,9 @@ inline constexpr std::array<std::string_view, 6> kProfileKeys = {"compute", "dra
 inline constexpr int kProfileBins = 16;
 using ProfileBins = std::array<std::optional<int>, kProfileKeys.size()>;
 [[nodiscard]] int profile_bin(double fraction);  // of [0, 1], clamped
+
+// What is known of a profile, for the keys above. A class that has no name here is missing.
+[[nodiscard]] ProfileBins profile_bins(const std::optional<Profile>& profile);
 
 struct Exemplar {
   Program program;

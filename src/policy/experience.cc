@@ -39,7 +39,7 @@ Experience::Experience(std::span<const Trial> trials) {
     if (!at->second || !program) continue;
     const double fitness = fitness_of(trial);
     known_.push_back({*at->second, *std::move(program), fitness > 0, trial.stage == "final",
-                      fitness, trial.speedup() > 0});
+                      fitness, trial.speedup() > 0, trial.profile});
   }
 }
 

@@ -9,6 +9,7 @@
 #include <functional>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -21,6 +22,7 @@ struct Known {
   bool final = false;   // proven and timed in full
   double fitness = 0;   // fitness_of(), 0 unless ok
   bool paired = false;  // it is a speed-up, not 1/time
+  std::optional<Profile> profile{};
 };
 
 class Experience {

@@ -124,6 +124,7 @@ Result<std::vector<Sampled>> Learner::sample(const SampleRequest& request) {
   Json shown = Json::array();
   for (const Shown& s : request.exemplars) {
     shown.push_back({{"problem", s.problem}, {"program", s.program}, {"score", s.score}});
+    if (s.profile) shown.back()["profile"] = Json::parse(to_json(*s.profile));
   }
   const Result<Json> answer = ask(*process_, {{"ask", "sample"},
                                               {"n", request.n},

@@ -8,7 +8,7 @@
 //   hello                                     -> protocol, language, vocabulary
 //   load     path                             -> parameters, stage
 //   begin    problem, device, only (texts; left out: all legal programs)
-//   sample   n, temperature, seed, exemplars [{problem, program, score}]
+//   sample   n, temperature, seed, exemplars [{problem, program, score, profile?}]
 //                                             -> programs, logprobs (drawn, duplicates included)
 //   learn    trials, steps                    -> steps, skipped: an update from sampled programs
 //   save     path
@@ -25,6 +25,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -50,6 +51,7 @@ struct LearnerPlace {
 struct Shown {
   std::string problem, program;
   double score = 0;  // ln of the speed-up
+  std::optional<Profile> profile{};
 };
 struct SampleRequest {
   std::vector<Shown> exemplars;

@@ -114,7 +114,7 @@ class LanguagePolicy final : public Policy {
     const double reference = std::isfinite(best_) ? best_ : 0;
     for (const Trial& trial : trials_) {
       const Score score = score_of(trial, reference);
-      if (score.ok) known.push_back({trial.problem, trial.program, score.value});
+      if (score.ok) known.push_back({trial.problem, trial.program, score.value, trial.profile});
     }
     if (known.empty() && context_.knobs["lm.transfers"] > 0.5) known = of_nearest();
     std::vector<double> scores;
@@ -141,8 +141,8 @@ class LanguagePolicy final : public Policy {
     std::vector<Shown> out;
     for (const Known* known : all) {
       const double base = known->paired ? 1 : best;
-      out.push_back(
-          {to_text(known->problem), known->program.text(), std::log(known->fitness / base)});
+      out.push_back({to_text(known->problem), known->program.text(),
+                     std::log(known->fitness / base), known->profile});
     }
     return out;
   }

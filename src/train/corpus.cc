@@ -78,7 +78,7 @@ class Builder {
     for (const auto& [program, trial] : found->second) best = std::min(best, trial.time_us);
     for (const auto& [program, trial] : found->second) {
       out.push_back({parse_program(program).value(), ExampleSource::measured,
-                     score_of(trial, best).value, 0});
+                     score_of(trial, best).value, 0, profile_bins(trial.profile)});
     }
     set_deciles(out);
     return out;
@@ -88,7 +88,7 @@ class Builder {
     std::vector<Example> out;
     std::set<std::string> had;
     const auto take = [&](const Program& program, ExampleSource source) {
-      if (had.insert(program.text()).second) out.push_back({program, source, 0, 0});
+      if (had.insert(program.text()).second) out.push_back({program, source, 0, 0, {}});
     };
     if (options_.random_programs == 0) return out;
     const TokenMask mask(problem, options_.device);
@@ -151,6 +151,27 @@ double spearman(const std::vector<double>& a, const std::vector<double>& b) {
   return xx > 0 && yy > 0 ? xy / std::sqrt(xx * yy) : 0;
 }
 
+// A fifth field, where there is a profile: its bins, and ? for what is missing.
+std::string bins_field(const ProfileBins& bins) {
+  std::string field;
+  for (const auto& bin : bins) field += bin ? fmt::format(" {}", *bin) : " ?";
+  if (bins == ProfileBins{}) return "";
+  field.front() = '\t';
+  return field;
+}
+std::optional<ProfileBins> bins_from(std::string_view field) {
+  const std::vector<std::string_view> parts = words(field);
+  ProfileBins bins{};
+  if (parts.size() != bins.size()) return std::nullopt;
+  for (std::size_t i = 0; i < bins.size(); ++i) {
+    if (parts[i] == "?") continue;
+    const auto bin = parse_integer(parts[i]);
+    if (!bin || *bin < 0 || *bin >= kProfileBins) return std::nullopt;
+    bins[i] = static_cast<int>(*bin);
+  }
+  return bins;
+}
+
 }  // namespace
 
 Corpus Corpus::make(const CorpusOptions& options, std::span<const Trial> trials) {
@@ -168,8 +189,9 @@ std::string Corpus::text() const {
     const std::string problem = to_text(shape.problem);
     for (const auto* list : {&shape.measured, &shape.modelled}) {
       for (const Example& e : *list) {
-        out += fmt::format("{}\t{}\t{}\t{}\n", problem,
-                           kSources[static_cast<std::size_t>(e.source)], e.score, e.program.text());
+        out +=
+            fmt::format("{}\t{}\t{}\t{}{}\n", problem, kSources[static_cast<std::size_t>(e.source)],
+                        e.score, e.program.text(), bins_field(e.profile));
       }
     }
   }
@@ -194,7 +216,9 @@ Result<Corpus> Corpus::parse(const std::string& text, const Device& device) {
     }
     if (line.empty()) continue;
     const std::vector<std::string_view> fields = split(line, '\t');
-    if (fields.size() != 4) return refuse("it has not four fields");
+    if (fields.size() != 4 && fields.size() != 5) return refuse("it has not four or five fields");
+    const auto bins = fields.size() == 5 ? bins_from(fields[4]) : ProfileBins{};
+    if (!bins) return refuse("its profile is wrong");
     const auto source = std::ranges::find(kSources, fields[1]);
     double score = 0;
     const auto [end, error] =
@@ -212,7 +236,7 @@ Result<Corpus> Corpus::parse(const std::string& text, const Device& device) {
     ShapeExamples& shape = corpus.shapes_.back();
     const auto from = static_cast<ExampleSource>(source - kSources.begin());
     (from == ExampleSource::measured ? shape.measured : shape.modelled)
-        .push_back({*std::move(program), from, score, 0});
+        .push_back({*std::move(program), from, score, 0, *bins});
   }
   if (number == 0) return refuse("it is empty");
   for (ShapeExamples& shape : corpus.shapes_) {
@@ -309,7 +333,7 @@ std::optional<LearningText> draw_learning_text(const Corpus& corpus, const TextO
   const Example* shown = nullptr;
   for (const std::size_t i : contrastive(scores, options.exemplars, rng)) {
     if (rng.uniform() < options.drop) continue;
-    prompt.exemplars.push_back({known[i]->program, known[i]->score, {}});
+    prompt.exemplars.push_back({known[i]->program, known[i]->score, known[i]->profile});
     shown = known[i];
   }
   std::optional<std::vector<Remark>> analysis;

@@ -34,6 +34,7 @@ struct Example {
   ExampleSource source = ExampleSource::analytic;
   double score = 0;  // ln of the speed-up; of the first two sources over the best of the shape
   int decile = 0;    // of the shape's examples that were scored alike: 9 is the best tenth
+  ProfileBins profile{};
 };
 
 struct ShapeExamples {

@@ -217,7 +217,7 @@ class RolloutRun final : public TrainingStage {
     for (const Archive::Entry* entry : known) scores.push_back(score_of(entry->trial, best).value);
     std::vector<Exemplar> out;
     for (const std::size_t i : contrastive(scores, kExemplars, rng)) {
-      out.push_back({known[i]->program, scores[i], {}});
+      out.push_back({known[i]->program, scores[i], profile_bins(known[i]->trial.profile)});
     }
     return out;
   }

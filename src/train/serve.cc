@@ -127,7 +127,14 @@ struct LearnerServer::State {
       if (prompt.exemplars.size() == kMostExemplars) break;
       Result<Program> program = parse_program(example.at("program").get<std::string>());
       if (!program) return tl::unexpected(program.error());
-      prompt.exemplars.push_back({*std::move(program), example.at("score").get<double>(), {}});
+      std::optional<Profile> profile;
+      if (example.contains("profile")) {
+        Result<Profile> read = profile_from_json(example["profile"].dump());
+        if (!read) return tl::unexpected(read.error());
+        profile = *std::move(read);
+      }
+      prompt.exemplars.push_back(
+          {*std::move(program), example.at("score").get<double>(), profile_bins(profile)});
     }
     prompts.push_back(encode(prompt));
     const TextRequest text{prompts.back(), &*mask, false, n};

@@ -8,6 +8,7 @@
 #include "base/outcome.h"
 #include "device/device.h"
 #include "problem/problem.h"
+#include "trial/profile.h"
 
 #include <cstdint>
 #include <map>
@@ -74,6 +75,7 @@ struct Trial {
   std::string compiler, libraries, host;  // versions (driver included) and where
   std::optional<CubinNotes> cubin;
   std::optional<Conditions> before, after;  // of the timing
+  std::optional<Profile> profile;           // of the kernel, if somebody took one
 
   // Content id: the same trial recorded twice, or merged from two databases, is one row.
   [[nodiscard]] std::string id() const;

@@ -269,6 +269,7 @@ std::string to_json(const Trial& trial) {
   write_part(object, "cubin", trial.cubin);
   write_part(object, "before", trial.before);
   write_part(object, "after", trial.after);
+  if (trial.profile) object["profile"] = ordered_json::parse(to_json(*trial.profile));
   return object.dump(-1, ' ', false, json::error_handler_t::replace);
 }
 
@@ -298,6 +299,11 @@ Result<Trial> trial_from_json(std::string_view line) {
   if (auto s = read_optional(object, "cubin", trial.cubin); !s) return tl::unexpected(s.error());
   if (auto s = read_optional(object, "before", trial.before); !s) return tl::unexpected(s.error());
   if (auto s = read_optional(object, "after", trial.after); !s) return tl::unexpected(s.error());
+  if (const auto profile = object.find("profile"); profile != object.end()) {
+    auto read = profile_from_json(profile->dump(-1, ' ', false, json::error_handler_t::replace));
+    if (!read) return tl::unexpected(read.error());
+    trial.profile = *std::move(read);
+  }
   return trial;
 }
 

@@ -44,6 +44,8 @@ inline constexpr std::array kKnobs = {Knob::tile,      Knob::stages, Knob::clust
                                                  std::uint32_t reductions);
 // "algo=66 tile=128x256 stages=35 cluster=2x1 splitk=1 reduction=0 swizzle=0 inner=0 custom=0".
 [[nodiscard]] std::string to_text(const AlgoConfig& config);
+// The same back; what follows a '(' is a remark. An Error names the word that is wrong or missing.
+[[nodiscard]] Result<AlgoConfig> parse_algo_config(std::string_view text);
 
 [[nodiscard]] Result<AlgoConfig> read_config(const CublasLt& library, const LtAlgo& algo);
 [[nodiscard]] Result<AlgoCapabilities> read_capabilities(const CublasLt& library,

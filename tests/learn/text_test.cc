@@ -137,6 +137,20 @@ TEST(Text, EveryPromptIsOfWords) {
   }
 }
 
+TEST(Text, WhatAProfilerSaysIsBinnedAndWhatItDoesNotIsMissing) {
+  EXPECT_EQ(profile_bins(std::nullopt), ProfileBins{});
+  Profile gpu{
+      "ncu", {{"tensor_pct", 99.9}, {"dram_pct", 0}, {"occupancy_pct", 25}}, "gmma", "latency", {}};
+  EXPECT_EQ(profile_bins(gpu), (ProfileBins{15, 0, std::nullopt, 4, 4, 5}));
+  gpu.stall = "of a later version";
+  gpu.limit = "";
+  gpu.values["l2_hit_pct"] = std::numeric_limits<double>::quiet_NaN();
+  EXPECT_EQ(profile_bins(gpu), (ProfileBins{15, 0, std::nullopt, 4, std::nullopt, std::nullopt}));
+  const Profile cpu{"perf events", {{"instructions_per_cycle", 3}, {"busy_pct", 50}}, "", "", {}};
+  EXPECT_EQ(profile_bins(cpu),
+            (ProfileBins{std::nullopt, std::nullopt, std::nullopt, 8, 12, std::nullopt}));
+}
+
 TEST(Text, Bins) {
   EXPECT_EQ(score_bin(0), 40);
   EXPECT_EQ(score_bin(0.04), 41);

@@ -48,6 +48,21 @@ TEST(Corpus, HoldsNothingOfHeldOutShapes) {
   EXPECT_NE(parsed.error().message.find("held-out"), std::string::npos);
 }
 
+TEST(Corpus, ProfilesSurviveItsFile) {
+  std::vector<Trial> trials = mixed_trials();
+  for (Trial& trial : trials) {
+    trial.profile = Profile{"ncu", {{"tensor_pct", 50}, {"dram_pct", 3}}, "gmma", "latency", {}};
+  }
+  const Corpus corpus = Corpus::make(options_for(), trials);
+  EXPECT_NE(corpus.text().find("\t8 0 ? ? 4 5\n"), std::string::npos);
+  const auto parsed = Corpus::parse(corpus.text(), avx512_device(2));
+  ASSERT_TRUE(parsed) << parsed.error().message;
+  EXPECT_EQ(parsed->text(), corpus.text());
+  std::string damaged = corpus.text();
+  damaged.replace(damaged.find("\t8 0 ?"), 4, "\t16 0");
+  EXPECT_FALSE(Corpus::parse(damaged, avx512_device(2)));
+}
+
 TEST(Corpus, FollowsFromItsSeedAndSurvivesItsFile) {
   const std::vector<Trial> trials = mixed_trials();
   const Corpus corpus = Corpus::make(options_for(), trials);

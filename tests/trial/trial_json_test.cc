@@ -75,6 +75,16 @@ Trial some_trial(Rng& rng) {
     trial.cubin = {static_cast<int>(rng()), static_cast<std::int64_t>(rng.next64()),
                    rng.below(2) == 0};
   }
+  if (rng.below(2) == 0) {
+    Profile& profile = trial.profile.emplace();
+    for (auto text : {&Profile::tool, &Profile::stall, &Profile::limit}) {
+      profile.*text = some_text(rng);
+    }
+    for (auto count = rng.below(4); count > 0; --count) {
+      profile.kernels.push_back(some_text(rng));
+      profile.values[some_text(rng)] = rng.uniform() * 100;
+    }
+  }
   for (auto moment : {&Trial::before, &Trial::after}) {
     if (rng.below(2) == 0) continue;
     trial.*moment = {some_number(rng), some_number(rng), some_number(rng), some_text(rng)};

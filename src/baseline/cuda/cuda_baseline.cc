@@ -83,6 +83,11 @@ void CudaLibraries::set_budgets(const SearchBudgets& budgets) {
 
 Result<std::unique_ptr<CudaBaseline>> CudaLibraries::make(std::string_view name,
                                                           const Problem& problem) {
+  if (name.starts_with(kGivenAlgorithm)) {
+    const auto config = vendor::parse_algo_config(name.substr(kGivenAlgorithm.size()));
+    if (!config) return tl::unexpected(config.error());
+    return make_cublaslt_given(*state_->shared, problem, *config);
+  }
   const auto* row = std::ranges::find(kImplementations, name, &Implementation::name);
   if (row == kImplementations.end()) {
     std::vector<std::string_view> known;

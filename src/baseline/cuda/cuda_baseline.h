@@ -7,6 +7,7 @@
 #include "device/cuda/context.h"
 
 #include <span>
+#include <string_view>
 
 namespace tilewright {
 
@@ -38,6 +39,10 @@ class CudaBaseline {
 // library's version or the reason and fix.
 [[nodiscard]] std::vector<BaselineInfo> cuda_baselines_for(const Problem& problem,
                                                            const Device& device);
+
+// Before the knobs of an algorithm (CudaBaseline::choice), a name that make() takes as well: that
+// very algorithm, without a search.
+inline constexpr std::string_view kGivenAlgorithm = "cublaslt ";
 
 // How long a search may take for one problem, in seconds. A search that runs out keeps its best.
 struct SearchBudgets {

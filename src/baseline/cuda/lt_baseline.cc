@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include <optional>
+#include <utility>
 
 namespace tilewright {
 namespace {
@@ -12,7 +13,7 @@ namespace {
 class LtBaseline final : public CudaBaseline {
  public:
   LtBaseline(std::string_view name, CudaShared& shared, const Problem& problem, ChooseLt choose)
-      : name_(name), shared_(shared), problem_(problem), choose_(choose) {}
+      : name_(name), shared_(shared), problem_(problem), choose_(std::move(choose)) {}
 
   Status prepare(std::span<const CudaGemm> sets) override {
     auto search = LtSearch::open(shared_, problem_, sets);
@@ -56,10 +57,10 @@ class LtBaseline final : public CudaBaseline {
 
 std::unique_ptr<CudaBaseline> make_lt_baseline(std::string_view name, CudaShared& shared,
                                                const Problem& problem, ChooseLt choose) {
-  return std::make_unique<LtBaseline>(name, shared, problem, choose);
+  return std::make_unique<LtBaseline>(name, shared, problem, std::move(choose));
 }
 
-Result<LtPick> choose_once(std::string_view name, LtSearch& search, ChooseLt choose) {
+Result<LtPick> choose_once(std::string_view name, LtSearch& search, const ChooseLt& choose) {
   auto& memo = search.shared().memo;
   const std::string key = search.memo_key(name);
   if (const auto known = memo.find(key); known != memo.end()) return known->second;

@@ -98,6 +98,8 @@ void find_entries(Finder& find, Driver& d) {
   find(d.EventQuery, "cuEventQuery");
   find(d.EventSynchronize, "cuEventSynchronize");
   find(d.EventElapsedTime, "cuEventElapsedTime");
+  find(d.ProfilerStart, "cuProfilerStart");
+  find(d.ProfilerStop, "cuProfilerStop");
   find(d.TensorMapEncodeTiled, "cuTensorMapEncodeTiled");
 }
 

@@ -196,6 +196,10 @@ struct Driver {
   Code (*EventSynchronize)(Event);
   Code (*EventElapsedTime)(float* milliseconds, Event start, Event end);
 
+  // What lies between the two is what a profiler looks at (ncu --profile-from-start off).
+  Code (*ProfilerStart)();
+  Code (*ProfilerStop)();
+
   // rank <= 5; strides in bytes from the second dimension on; interleave, swizzle, promotion and
   // fill as CUtensorMap* enumerations (cuTensorMapEncodeTiled).
   Code (*TensorMapEncodeTiled)(TensorMap*, int type, std::uint32_t rank, void* address,

@@ -87,13 +87,17 @@ int CudaWorker::restarts() const {
   return std::max(state_->starts - 1, 0);
 }
 
+Result<std::filesystem::path> find_cuda_runner(const std::filesystem::path& asked) {
+  return find_runner(kRunner, asked);
+}
+
 Result<CudaWorker> CudaWorker::start(const WorkerOptions& options, const Device& device) {
   if (device.kind != DeviceKind::cuda) {
     return fail(ErrorCode::usage, fmt::format("device '{}' is no CUDA device", device.name));
   }
   // Without a driver the runner could not say so in better words.
   if (const auto driver = cuda::driver(); !driver) return tl::unexpected<Error>(driver.error());
-  auto runner = find_runner(kRunner, options.runner);
+  auto runner = find_cuda_runner(options.runner);
   if (!runner) return tl::unexpected<Error>(runner.error());
   auto state = std::make_unique<State>();
   state->options = options;

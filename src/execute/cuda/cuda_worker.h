@@ -34,4 +34,7 @@ class CudaWorker {
   std::unique_ptr<State> state_;
 };
 
+// The program that a worker starts: `asked` if not empty, else as WorkerOptions::runner says.
+[[nodiscard]] Result<std::filesystem::path> find_cuda_runner(const std::filesystem::path& asked);
+
 }  // namespace tilewright

@@ -109,6 +109,12 @@ Code cuEventQuery() {
 Code cuEventSynchronize() {
   return kNotFound;
 }
+Code cuProfilerStart() {
+  return kNotFound;
+}
+Code cuProfilerStop() {
+  return kNotFound;
+}
 Code cuEventElapsedTime() {
   return kNotFound;
 }

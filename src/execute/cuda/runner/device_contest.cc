@@ -4,6 +4,7 @@
 #include "execute/cuda/runner/device_contest.h"
 
 #include "execute/clock.h"
+#include "execute/cuda/runner/own_operands.h"
 
 #include <fmt/format.h>
 
@@ -65,7 +66,8 @@ Done DeviceContest::open(const OpenRequest& request, int arena_fd, Reply& reply)
     launch_ = std::move(*launch);
   }
   problem_ = *problem;
-  if (Done mapped = map_arena(request, arena_fd); !mapped) return mapped;
+  Done there = request.arena == kOwnArena ? make_arena(request) : map_arena(request, arena_fd);
+  if (!there) return there;
   layout_ = request.layout;
   workspace_ = request.workspace_in_use;
   zeroed_ = request.workspace_zeroed;
@@ -88,8 +90,20 @@ Done DeviceContest::map_arena(const OpenRequest& request, int arena_fd) {
   auto mapped = ImportedArena::map(context_, arena_fd, request.layout.bytes);
   if (!mapped) return failure("setup", text(mapped.error()));
   arena_.emplace(std::move(*mapped));
+  base_ = arena_->base();
   arena_id_ = request.arena;
   problem_text_ = request.problem;
+  return {};
+}
+
+Done DeviceContest::make_arena(const OpenRequest& request) {
+  prepared_.clear();
+  arena_.reset();
+  own_ = {};
+  auto made = random_operands(context_, stream_, request.layout.bytes, problem_.in);
+  if (!made) return failure("setup", text(made.error()));
+  own_ = std::move(*made);
+  base_ = own_.address();
   return {};
 }
 
@@ -161,7 +175,7 @@ tl::expected<int, Failure> DeviceContest::find(const std::string& name) const {
 }
 
 CudaOperands DeviceContest::operands(int set, Owner owner) const {
-  const DeviceOperands o = device_operands(layout_, arena_->base(), set, owner);
+  const DeviceOperands o = device_operands(layout_, base_, set, owner);
   return {o.a, o.b, o.c, o.workspace};
 }
 
@@ -233,6 +247,23 @@ Done DeviceContest::run_sizes(const GemmShape& sizes) {
   if (!kernel_) return failure("request", "there is no candidate");
   const auto call = candidate_call(sizes, 0, 1, timed_beta(problem_));
   return call ? run(kCandidate, *call) : tl::unexpected<Failure>(call.error());
+}
+
+Done DeviceContest::profile(int contestant, int warm) {
+  const auto call = call_for(contestant, 0, 1, timed_beta(problem_));
+  if (!call) return tl::unexpected<Failure>(call.error());
+  for (int i = 0; i < warm; ++i) {
+    if (Done ran = run(contestant, *call); !ran) return ran;
+  }
+  const cuda::Driver& d = context_.driver();
+  if (Status s = d.check(d.ProfilerStart(), "starting the profiler"); !s) {
+    return failure("driver", text(s.error()));
+  }
+  if (Done ran = run(contestant, *call); !ran) return ran;
+  if (Status s = d.check(d.ProfilerStop(), "stopping the profiler"); !s) {
+    return failure("driver", text(s.error()));
+  }
+  return {};
 }
 
 Failure DeviceContest::failure_of(int contestant, const Error& error) const {

@@ -38,7 +38,8 @@ class DeviceContest {
   DeviceContest& operator=(const DeviceContest&) = delete;
 
   // Begins a session: maps the operands and makes, prepares and runs the baselines, unless that was
-  // done for this very arena. Fills the reply's prime_seconds and choices.
+  // done for this very arena. Fills the reply's prime_seconds and choices. With kOwnArena there is
+  // no descriptor: the operands are memory of this process, filled with random numbers.
   [[nodiscard]] Done open(const OpenRequest& request, int arena_fd, Reply& reply);
   // Loads the candidate and zeroes what it may expect to be zero.
   [[nodiscard]] Done load(std::span<const std::byte> cubin);
@@ -53,6 +54,8 @@ class DeviceContest {
   // Enqueue and finish.
   [[nodiscard]] Done run(int contestant, const DeviceCall& call);
   [[nodiscard]] Done run_sizes(const GemmShape& sizes);
+  // Calls on set 0: `warm` of them first, then the one between the driver's profiler marks.
+  [[nodiscard]] Done profile(int contestant, int warm);
   // What an error during a call of `contestant` amounts to: whether later calls repeat it decides.
   [[nodiscard]] Failure failure_of(int contestant, const Error& error) const;
 
@@ -70,6 +73,7 @@ class DeviceContest {
   };
   explicit DeviceContest(cuda::Context context) : context_(std::move(context)) {}
   [[nodiscard]] Done map_arena(const OpenRequest& request, int arena_fd);
+  [[nodiscard]] Done make_arena(const OpenRequest& request);
   [[nodiscard]] Done prepare_baseline(const std::string& name);
   [[nodiscard]] tl::expected<DeviceCall, Failure> candidate_call(const GemmShape& sizes, int set,
                                                                  float alpha, float beta);
@@ -84,6 +88,8 @@ class DeviceContest {
 
   std::string arena_id_, problem_text_;
   std::optional<ImportedArena> arena_;
+  cuda::Buffer own_;                          // instead of a mapped one
+  cuda::Pointer base_ = 0;                    // of either
   std::map<std::string, Prepared> prepared_;  // for this arena and problem
 
   Problem problem_;  // of the session

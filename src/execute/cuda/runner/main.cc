@@ -5,6 +5,11 @@
 // nothing to lock down. What a candidate can do is hang the device or ruin the context: the parent
 // then kills this process, or it says so itself and ends. The process ends by _exit, because a
 // driver's or library's destructors may wait for work that never ends. Next: device_contest.h.
+//
+//   tilewright-cuda-runner --script REQUESTS REPLIES [CUBIN]
+//
+// answers the lines of one file into another instead, and owns its operands: so a profiler can
+// start it, which passes on no socket.
 #include "execute/channel.h"
 #include "execute/conversation.h"
 #include "execute/cuda/runner/device_bursts.h"
@@ -20,6 +25,8 @@
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
+#include <fstream>
+#include <string_view>
 
 namespace tilewright::runner {
 namespace {
@@ -50,29 +57,20 @@ tl::expected<std::vector<std::byte>, Failure> read_all(int fd) {
 
 class Server {
  public:
-  explicit Server(Channel channel) : channel_(std::move(channel)) {}
-
-  int serve() {
-    std::string line;
-    while (true) {
-      std::vector<int> fds;
-      if (channel_.receive(line, std::nullopt, &fds) != Channel::Got::line) return 0;
-      auto request = parse_request(line);
-      if (!request) return 1;  // the parent does not send such a line
-      fds_ = &fds;
-      Reply reply;
-      reply.sequence = request->sequence;
-      reply.nonce = request->nonce;
-      const Done done =
-          std::visit([&](const auto& body) { return handle(body, reply); }, request->body);
-      if (!done) {
-        reply.failure = done.error().word;
-        reply.detail = done.error().detail;
-        reply.samples.clear();
-      }
-      for (const int fd : fds) close(fd);
-      if (!channel_.send(to_line(reply)) || is_last(reply)) return 1;
+  // `fds` are the descriptors that came with the request.
+  Reply answer(const Request& request, const std::vector<int>& fds) {
+    fds_ = &fds;
+    Reply reply;
+    reply.sequence = request.sequence;
+    reply.nonce = request.nonce;
+    const Done done =
+        std::visit([&](const auto& body) { return handle(body, reply); }, request.body);
+    if (!done) {
+      reply.failure = done.error().word;
+      reply.detail = done.error().detail;
+      reply.samples.clear();
     }
+    return reply;
   }
 
  private:
@@ -115,6 +113,12 @@ class Server {
     if (!call) return tl::unexpected<Failure>(call.error());
     return contest_->run(*contestant, *call);
   }
+  Done handle(const ProfileRequest& request, Reply&) {
+    if (!open_) return closed();
+    const auto contestant = contest_->find(request.contestant);
+    if (!contestant) return tl::unexpected<Failure>(contestant.error());
+    return contest_->profile(*contestant, request.warm);
+  }
   Done handle(const SizesRequest& request, Reply&) {
     if (!open_) return closed();
     return contest_->run_sizes({request.m, request.n, request.k});
@@ -132,24 +136,57 @@ class Server {
   }
   static Done closed() { return failure("request", "no session is open"); }
 
-  Channel channel_;
-  std::vector<int>* fds_ = nullptr;  // that came with the request
+  const std::vector<int>* fds_ = nullptr;  // that came with the request
   std::vector<std::byte> cubin_;
   std::unique_ptr<DeviceContest> contest_;
   bool open_ = false;
 };
 
+int serve(Channel channel) {
+  Server server;
+  std::string line;
+  while (true) {
+    std::vector<int> fds;
+    if (channel.receive(line, std::nullopt, &fds) != Channel::Got::line) return 0;
+    const auto request = parse_request(line);
+    if (!request) return 1;  // the parent does not send such a line
+    const Reply reply = server.answer(*request, fds);
+    for (const int fd : fds) close(fd);
+    if (!channel.send(to_line(reply)) || is_last(reply)) return 1;
+  }
+}
+
+// Ends at the first failure: what follows builds on what went before.
+int play(const char* requests, const char* replies, const char* cubin) {
+  std::ifstream in(requests);
+  std::ofstream out(replies);
+  std::vector<int> fds = {-1};  // no arena
+  if (cubin != nullptr) fds.push_back(open(cubin, O_RDONLY | O_CLOEXEC));
+  Server server;
+  for (std::string line; std::getline(in, line);) {
+    const auto request = parse_request(line);
+    if (!request) return 2;
+    const Reply reply = server.answer(*request, fds);
+    out << to_line(reply) << std::endl;
+    if (!reply.failure.empty()) return 1;
+  }
+  return out ? 0 : 2;
+}
+
 }  // namespace
 }  // namespace tilewright::runner
 
-int main(int argc, char**) {
-  if (argc > 1 || fcntl(tilewright::runner::kControlFd, F_GETFD) < 0) {
+int main(int argc, char** argv) {
+  namespace runner = tilewright::runner;
+  if ((argc == 4 || argc == 5) && std::string_view(argv[1]) == "--script") {
+    return runner::play(argv[2], argv[3], argc == 5 ? argv[4] : nullptr);
+  }
+  if (argc > 1 || fcntl(runner::kControlFd, F_GETFD) < 0) {
     std::fputs("tilewright-cuda-runner is started by tilewright and takes no arguments.\n", stderr);
     return 2;
   }
   close_range(4, ~0U, 0);
   prctl(PR_SET_TIMERSLACK, 1UL);  // gaps as asked for, not 50 us more
-  tilewright::runner::silence();
-  tilewright::runner::Server server{tilewright::Channel(tilewright::runner::kControlFd)};
-  _exit(server.serve());
+  runner::silence();
+  _exit(runner::serve(tilewright::Channel(runner::kControlFd)));
 }
