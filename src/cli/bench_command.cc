@@ -6,14 +6,15 @@
 // (stage "bench") before the next begins, and a second start of the same command skips what is
 // there. Here are the flags and the order of things; the step itself is bench_one() in
 // bench_shop.cc.
+#include "cli/bench_flags.h"
 #include "cli/bench_shop.h"
+#include "cli/chosen.h"
 #include "cli/interrupt.h"
 #include "cli/problem_flags.h"
 #include "cli/progress.h"
 #include "cli/self_check.h"
 #include "cli/served.h"
 
-#include "base/hash.h"
 #include "tune/torch_column.h"
 
 #include <fmt/format.h>
@@ -34,17 +35,7 @@ using Clock = std::chrono::steady_clock;
 constexpr int kMostErrorsInARow = 3;
 
 constexpr const char* kServedReference = "cublaslt_heuristic";
-
-struct BenchFlags {
-  ProblemFlags problems;
-  CandidateArgument candidate;
-  std::vector<std::string> modes = {"offline"};
-  std::vector<std::string> baselines;
-  std::string format = "human", run, effort = "normal";
-  runtime::Options library;  // --served
-  bool time = true, fresh = false, served = false;
-  double gap_us = 0;  // 0: the usual
-};
+constexpr std::string_view kAnyRun = "any";  // of --chosen-in
 
 std::string verdict_line(const Trial& trial) {
   if (trial.outcome != Outcome::ok) {
@@ -57,34 +48,6 @@ std::string verdict_line(const Trial& trial) {
                      trial.program);
 }
 
-Result<std::vector<Mode>> modes_of(const std::vector<std::string>& names) {
-  std::vector<Mode> modes;
-  for (const std::string& name : names) {
-    const std::optional<Mode> mode = mode_from(name);
-    if (!mode) {
-      return fail(ErrorCode::usage, fmt::format("--mode: unknown mode '{}'", name),
-                  "modes: offline, hot, cold, server, wall (CUDA)");
-    }
-    if (std::ranges::find(modes, *mode) == modes.end()) modes.push_back(*mode);
-  }
-  return modes;
-}
-
-// The same command twice is one run. Problems and modes stay out, so that a longer suite or another
-// mode continues it too.
-std::string run_id(const BenchFlags& flags, const Cli& cli) {
-  if (!flags.run.empty()) return flags.run;
-  std::string text =
-      fmt::format("bench|{}|{}|{}|{}", flags.candidate.program, flags.candidate.source_file,
-                  flags.candidate.launch_file, cli.settings.text("tune.seed"));
-  if (flags.served) text += "|served";
-  if (!flags.baselines.empty()) text += fmt::format("|only {}", fmt::join(flags.baselines, " "));
-  if (flags.effort != "normal") text += "|" + flags.effort;
-  if (flags.gap_us > 0) text += fmt::format("|gap {}", flags.gap_us);
-  if (flags.fresh) text += fmt::format("|{}", Clock::now().time_since_epoch().count());
-  return hash128(text).substr(0, 12);
-}
-
 // One command at work.
 class BenchRun {
  public:
@@ -92,18 +55,18 @@ class BenchRun {
 
   Result<int> run() {
     if (Status status = prepare(); !status) return tl::unexpected(status.error());
-    // Problems outside, modes inside: what a library's search has chosen is remembered from mode to
-    // mode, and a run that was stopped has whole rows.
+    // Problems outside, modes inside: operands, libraries and the proof serve all modes, and a run
+    // that was stopped has whole rows.
     for (const Problem& problem : problems_.list) {
-      for (const Mode mode : modes_) {
-        if (stop_->load(std::memory_order_relaxed)) return finish(true);
-        if (Status status = take(problem, mode); !status) return tl::unexpected(status.error());
-      }
+      if (stopped()) return finish(true);
+      if (Status status = take(problem); !status) return tl::unexpected(status.error());
     }
-    return finish(false);
+    return finish(cut_short_);
   }
 
  private:
+  [[nodiscard]] bool stopped() const { return stop_->load(std::memory_order_relaxed); }
+
   Status prepare() {
     Result<Format> format = format_from(flags_.format);
     if (!format) return tl::unexpected(format.error());
@@ -114,9 +77,6 @@ class BenchRun {
                   "efforts: normal, sweep");
     }
     effort_ = *effort;
-    Result<std::vector<Mode>> modes = modes_of(flags_.modes);
-    if (!modes) return tl::unexpected(modes.error());
-    modes_ = *std::move(modes);
     Result<Problems> problems = read_problems(flags_.problems);
     if (!problems) return tl::unexpected(problems.error());
     problems_ = *std::move(problems);
@@ -126,10 +86,9 @@ class BenchRun {
     Result<Device> device = this_device(cli_);
     if (!device) return tl::unexpected(device.error());
     device_ = *std::move(device);
-    if (device_.kind != DeviceKind::cuda && std::ranges::find(modes_, Mode::wall) != modes_.end()) {
-      return fail(ErrorCode::usage, "--mode wall: launches by the host are a matter of CUDA",
-                  "on a CPU offline is what a caller sees");
-    }
+    Result<std::vector<BenchMode>> modes = modes_of(flags_, device_);
+    if (!modes) return tl::unexpected(modes.error());
+    modes_ = *std::move(modes);
     context_ = context_of(cli_, device_);
     if (Status status = ask_the_library(); !status) return status;
     if (flags_.time) {
@@ -153,6 +112,9 @@ class BenchRun {
   Status ask_the_library() {
     baselines_ = flags_.baselines;
     if (!flags_.served) return {};
+    if (!flags_.chosen_in.empty()) {
+      return fail(ErrorCode::usage, "--served goes not with --chosen-in: the library chooses");
+    }
     if (!flags_.candidate.program.empty() || !flags_.candidate.source_file.empty()) {
       return fail(ErrorCode::usage, "--served goes with neither --program nor --source");
     }
@@ -169,10 +131,13 @@ class BenchRun {
     for (const BaselineInfo& info : shop_->rig->baselines(problems_.list.front())) {
       known.push_back(info.name);
     }
-    for (const std::string& name : baselines_) {
-      if (std::ranges::find(known, name) == known.end()) {
-        return fail(ErrorCode::usage, fmt::format("--baseline: there is no '{}' here", name),
-                    fmt::format("baselines: {}", fmt::join(known, ", ")));
+    for (const auto& [flag, names] : {std::pair("--baseline", &baselines_),
+                                      std::pair("--server-baseline", &flags_.server_baselines)}) {
+      for (const std::string& name : *names) {
+        if (std::ranges::find(known, name) == known.end()) {
+          return fail(ErrorCode::usage, fmt::format("{}: there is no '{}' here", flag, name),
+                      fmt::format("baselines: {}", fmt::join(known, ", ")));
+        }
       }
     }
     return {};
@@ -187,7 +152,10 @@ class BenchRun {
       return flags_.time ? database_->remember(device_) : Status{};
     }
     if (!flags_.time) return {};
-    if (database.error().code == ErrorCode::refused) return tl::unexpected(database.error());
+    const bool needed = !flags_.chosen_in.empty();
+    if (needed || database.error().code == ErrorCode::refused) {
+      return tl::unexpected(database.error());
+    }
     note(cli_, fmt::format("these trials are not recorded: {}", database.error().message));
     return {};
   }
@@ -196,6 +164,7 @@ class BenchRun {
   struct Contender {
     std::optional<Candidate> candidate;
     std::optional<ServedKernel> served;
+    std::map<std::string, std::string> algorithms{};  // of baselines: --chosen-in
     [[nodiscard]] const std::string& name() const {
       return served ? served->program : candidate->name;
     }
@@ -208,7 +177,13 @@ class BenchRun {
       return Contender{std::nullopt, *std::move(kernel)};
     }
     CandidateArgument argument = flags_.candidate;
-    if (argument.program.empty() && argument.source_file.empty()) {
+    std::map<std::string, std::string> algorithms;
+    if (!flags_.chosen_in.empty()) {
+      Result<Chosen> chosen = chosen_before(problem);
+      if (!chosen) return tl::unexpected(chosen.error());
+      argument.program = chosen->program;
+      algorithms = std::move(chosen->algorithms);
+    } else if (argument.program.empty() && argument.source_file.empty()) {
       Result<CandidateArgument> chosen =
           default_candidate(database_ ? &*database_ : nullptr, problem, device_);
       if (!chosen) return tl::unexpected(chosen.error());
@@ -216,17 +191,40 @@ class BenchRun {
     }
     Result<Candidate> candidate = read_candidate(argument, problem, device_);
     if (!candidate) return tl::unexpected(candidate.error());
-    return Contender{*std::move(candidate), std::nullopt};
+    return Contender{*std::move(candidate), std::nullopt, std::move(algorithms)};
+  }
+
+  Result<Chosen> chosen_before(const Problem& problem) {
+    TrialQuery query;
+    query.problem = to_text(problem);
+    query.device = device_.fingerprint();
+    query.mode = name_of(Mode::offline);
+    if (flags_.chosen_in != kAnyRun) query.run = flags_.chosen_in;
+    Result<std::vector<Trial>> trials = database_->select(query);
+    if (!trials) return tl::unexpected(trials.error());
+    std::optional<Chosen> chosen = chosen_in(*trials);
+    if (!chosen) {
+      return fail(ErrorCode::negative, fmt::format("--chosen-in {}: no proven program of {}",
+                                                   flags_.chosen_in, query.problem));
+    }
+    if (device_.kind == DeviceKind::cuda && chosen->algorithms.empty() && !said_to_search_) {
+      said_to_search_ = true;
+      line_.remark(
+          fmt::format("--chosen-in {}: no algorithms of the vendor's library are recorded "
+                      "there, so it chooses anew",
+                      flags_.chosen_in));
+    }
+    return *std::move(chosen);
   }
 
   // The ok trial of this run for a problem, mode and program; of a served one, of its very kernel.
-  Result<std::optional<Trial>> done_before(const Problem& problem, Mode mode,
+  Result<std::optional<Trial>> done_before(const Problem& problem, const BenchMode& mode,
                                            const Contender& contender) const {
     TrialQuery query;
     query.problem = to_text(problem);
     query.program = contender.name();
     query.device = device_.fingerprint();
-    query.mode = name_of(mode);
+    query.mode = mode.name;
     query.run = run_;
     query.stage = "bench";
     query.outcome = Outcome::ok;
@@ -240,48 +238,98 @@ class BenchRun {
     return std::optional<Trial>(std::move(found->back()));  // the newest
   }
 
-  // One problem in one mode. What goes wrong with it must not end the rest of a long run, unless
-  // everything goes wrong.
-  Status take(const Problem& problem, Mode mode) {
-    ++step_;
+  // One problem. What goes wrong with it must not end the rest of a long run, unless everything
+  // goes wrong.
+  Status take(const Problem& problem) {
+    const std::size_t first = step_;
+    step_ += modes_.size();
     Result<Contender> contender = contender_for(problem);
-    if (!contender) return pass_over(problem, contender.error());
-    if (resume_) {
-      Result<std::optional<Trial>> before = done_before(problem, mode, *contender);
-      if (!before) return tl::unexpected(before.error());
-      if (*before) {
-        ++resumed_;
-        ++ok_;
-        keep(**std::move(before), *contender);
+    if (!contender) return pass_over(problem, contender.error(), modes_.size());
+    std::map<int, std::vector<BenchMode>> groups;  // by how many operand sets they need
+    std::size_t resumed = 0;
+    for (const BenchMode& mode : modes_) {
+      if (resume_) {
+        Result<std::optional<Trial>> before = done_before(problem, mode, *contender);
+        if (!before) return tl::unexpected(before.error());
+        if (*before) {
+          ++resumed;
+          keep(**std::move(before), *contender);
+          continue;
+        }
+      }
+      groups[sets_for(problem, device_, mode.mode)].push_back(mode);
+    }
+    resumed_ += static_cast<int>(resumed);
+    ok_ += static_cast<int>(resumed);
+    std::size_t done = first + resumed;
+    for (auto& [sets, modes] : groups) {
+      if (stopped()) {
+        cut_short_ = true;
         return {};
       }
+      const std::size_t count = modes.size();
+      show(problem, modes, done);
+      if (Status status = time(problem, *contender, std::move(modes)); !status) return status;
+      done += count;
     }
-    show(problem, mode);
-    BenchStep step{mode, seed_, flags_.time, effort_, flags_.gap_us, baselines_, nullptr};
-    if (cli_.verbose) step.remark = [this](const std::string& text) { line_.remark(text); };
-    Result<Trial> trial = contender->served
-                              ? bench_binary(*shop_, problem, contender->name(),
-                                             {contender->served->binary, {}}, device_, step)
-                              : bench_one(*shop_, problem, *contender->candidate, device_, step);
-    if (!trial) return pass_over(problem, trial.error());
-    errors_in_a_row_ = 0;
+    return {};
+  }
+
+  Status time(const Problem& problem, const Contender& contender, std::vector<BenchMode> modes) {
+    const std::size_t count = modes.size();
+    BenchStep step{std::move(modes),
+                   seed_,
+                   flags_.time,
+                   effort_,
+                   flags_.precision / 100,
+                   {baselines_, contender.algorithms},
+                   flags_.server_baselines,
+                   nullptr};
+    // Where a search was to be spared, it matters who searched.
+    if (cli_.verbose || !contender.algorithms.empty()) {
+      const std::string whose = contender.algorithms.empty() ? "" : to_text(problem) + ": ";
+      step.remark = [this, whose](const std::string& text) { line_.remark(whose + text); };
+    }
+    std::size_t added = 0;
+    std::optional<Error> lost;  // the database's: it ends everything
+    const auto take = [&](Trial trial) -> Result<bool> {
+      if (Status status = add(std::move(trial), contender); !status) {
+        lost = status.error();
+        return false;
+      }
+      errors_in_a_row_ = 0;
+      ++added;
+      if (!stopped()) return true;
+      cut_short_ = added < count;
+      return false;
+    };
+    const Status status =
+        contender.served ? bench_binary(*shop_, problem, contender.name(),
+                                        {contender.served->binary, {}}, device_, step, take)
+                         : bench_one(*shop_, problem, *contender.candidate, device_, step, take);
+    if (lost) return tl::unexpected(*lost);
+    return status ? Status{} : pass_over(problem, status.error(), count - added);
+  }
+
+  // A trial of this start.
+  Status add(Trial trial, const Contender& contender) {
     ++taken_;
-    trial->run = run_;
-    if (contender->served) trial->policy = std::string(kServedPolicy) + contender->served->from;
-    trial->host = context_.at("host");
+    trial.run = run_;
+    if (contender.served) trial.policy = std::string(kServedPolicy) + contender.served->from;
+    trial.host = context_.at("host");
     if (flags_.time && database_) {
-      if (auto recorded = database_->insert(*trial); !recorded) {
+      if (auto recorded = database_->insert(trial); !recorded) {
         return tl::unexpected(recorded.error());
       }
     }
-    const bool ok = trial->outcome == Outcome::ok;
+    const bool ok = trial.outcome == Outcome::ok;
     (ok ? ok_ : bad_) += 1;
     if (!flags_.time) {
-      print(format_ == Format::human ? verdict_line(*trial) : to_json(*trial) + "\n");
+      print(format_ == Format::human ? verdict_line(trial) : to_json(trial) + "\n");
     } else if (ok) {
-      keep(*std::move(trial), *contender);
+      keep(std::move(trial), contender);
     } else {
-      std::string text = verdict_line(*trial);
+      std::string text = verdict_line(trial);
       text.pop_back();
       line_.remark(text);
     }
@@ -298,8 +346,9 @@ class BenchRun {
     timed_.push_back(std::move(trial));
   }
 
-  Status pass_over(const Problem& problem, const Error& error) {
-    ++bad_;
+  // `steps`: how many modes of it come to nothing.
+  Status pass_over(const Problem& problem, const Error& error, std::size_t steps) {
+    bad_ += static_cast<int>(steps);
     if (steps_ == 1 || error.code == ErrorCode::usage) return tl::unexpected(error);
     if (error.code != ErrorCode::negative && ++errors_in_a_row_ >= kMostErrorsInARow) {
       return tl::unexpected(error);
@@ -308,19 +357,19 @@ class BenchRun {
     return {};
   }
 
-  // Step `step_` is about to be taken.
-  void show(const Problem& problem, Mode mode) {
+  // Some modes of a problem are about to be timed, after `done` steps.
+  void show(const Problem& problem, const std::vector<BenchMode>& modes, std::size_t done) {
     if (steps_ <= 1) return;
     Progress progress;
-    progress.problem = fmt::format("{} {}", to_text(problem), name_of(mode));
-    progress.problem_index = static_cast<int>((step_ - 1) / modes_.size());
+    progress.problem = to_text(problem);
+    for (const BenchMode& mode : modes) progress.problem += " " + mode.name;
+    progress.problem_index = static_cast<int>(done / modes_.size());
     progress.problem_count = static_cast<int>(problems_.list.size());
     progress.trials = taken_;
     progress.ok = ok_ - resumed_;
     progress.elapsed_seconds = std::chrono::duration<double>(Clock::now() - start_).count();
     progress.remaining_seconds =
-        taken_ == 0 ? -1
-                    : progress.elapsed_seconds / taken_ * static_cast<double>(steps_ - step_ + 1);
+        taken_ == 0 ? -1 : progress.elapsed_seconds / taken_ * static_cast<double>(steps_ - done);
     line_.show(progress);
   }
 
@@ -346,11 +395,11 @@ class BenchRun {
     }
     if (!timed_.empty()) {
       if (format_ == Format::human || format_ == Format::md) {
-        for (const Mode mode : modes_) {
+        for (const BenchMode& mode : modes_) {
           std::vector<Trial> of_mode;
           std::ranges::copy_if(timed_, std::back_inserter(of_mode),
-                               [&](const Trial& t) { return t.mode == name_of(mode); });
-          if (!of_mode.empty()) print_mode(of_mode, std::string(name_of(mode)));
+                               [&](const Trial& t) { return t.mode == mode.name; });
+          if (!of_mode.empty()) print_mode(of_mode, mode.name);
         }
       } else {
         print(render_winners(timed_, format_, context_));
@@ -368,7 +417,7 @@ class BenchRun {
   const BenchFlags& flags_;
   ProgressLine line_;
   Format format_ = Format::human;
-  std::vector<Mode> modes_;
+  std::vector<BenchMode> modes_;
   Problems problems_;
   std::uint64_t seed_ = 1;
   Device device_;
@@ -381,7 +430,7 @@ class BenchRun {
   std::map<std::string, std::vector<ServedRow>> served_rows_;  // by mode
   std::string run_;
   std::size_t step_ = 0, steps_ = 0;  // problems times modes
-  bool resume_ = false;
+  bool resume_ = false, said_to_search_ = false, cut_short_ = false;
   const std::atomic<bool>* stop_ = nullptr;
   std::vector<Trial> timed_;
   int taken_ = 0, ok_ = 0, bad_ = 0, resumed_ = 0, errors_in_a_row_ = 0;
@@ -399,44 +448,7 @@ void add(CLI::App& app, Cli& cli, const char* name, const char* help, bool time)
                       "A kernel from outside: C++ source with the symbol of its launch file");
   command->add_option("--launch", flags->candidate.launch_file,
                       "Its launch file (default: beside the source, .launch.json)");
-  if (time) {
-    command
-        ->add_option("--mode", flags->modes,
-                     "offline, hot, cold, server, wall (CUDA); several, comma-separated")
-        ->delimiter(',')
-        ->capture_default_str();
-    command
-        ->add_option("--gap-us", flags->gap_us,
-                     "Mean of the exponential gaps between calls in mode server, microseconds "
-                     "(default: 1000 on a GPU, 200 on a CPU)")
-        ->check(CLI::PositiveNumber);
-    command->add_option("--baseline", flags->baselines,
-                        "Only these baselines (default: all; with --served cublaslt_heuristic)");
-    command->add_option("--effort", flags->effort, "normal, or sweep: shorter timings")
-        ->capture_default_str();
-    auto* served = command->add_flag(
-        "--served", flags->served,
-        "CUDA: the kernel that the runtime library would take from its bundles, whatever the "
-        "vendor's library can do");
-    command
-        ->add_option("--kernels", flags->library.kernels,
-                     "A folder of bundles besides the installed ones")
-        ->needs(served);
-    command
-        ->add_option("--wisdom", flags->library.wisdom,
-                     "A wisdom file instead of the installed ones")
-        ->needs(served);
-    command
-        ->add_option(
-            "--workspace-bytes", flags->library.workspace_bytes,
-            "The workspace of a stream, as in tw_options: with less, large unaligned products "
-            "take several launches, which are not timed")
-        ->check(CLI::PositiveNumber)
-        ->needs(served)
-        ->capture_default_str();
-    command->add_option("--run", flags->run, "Name of the run (default: derived from the flags)");
-    command->add_flag("--fresh", flags->fresh, "Do not continue an earlier start");
-  }
+  if (time) declare_timing_flags(*command, *flags);
   command
       ->add_option("--format", flags->format,
                    time ? "human, md, csv, json or jsonl" : "human or json")
@@ -453,6 +465,7 @@ void add_bench(CLI::App& app, Cli& cli) {
       "  tilewright bench 128x1536x1024\n"
       "  tilewright bench @demo --mode offline,server --format csv\n"
       "  tilewright bench --suite grid1000 --layouts nn,nt --mode offline,wall,server\n"
+      "  tilewright bench --suite grid1000 --chosen-in RUN --mode server --gap-us 1000,10000\n"
       "  tilewright bench 'gemm 8x1024x3584 bf16 nn' --program '<program>'\n"
       "  tilewright bench --suite untuned200 --served --kernels build/kernels --effort sweep\n"
       "A second start of the same command on several problems continues where the first one "

@@ -64,34 +64,54 @@ Result<CandidateArgument> default_candidate(const Database* database, const Prob
   return argument;
 }
 
-Result<Trial> bench_one(Shop& shop, const Problem& problem, const Candidate& candidate,
-                        const Device& device, const BenchStep& step) {
-  return bench_binary(shop, problem, candidate.name, shop.compiler.compile(candidate.source),
-                      device, step);
+namespace {
+
+EvaluationPlan plan_of(const BenchMode& mode, const std::vector<std::string>& baselines,
+                       const Device& device, const BenchStep& step) {
+  EvaluationPlan plan = final_plan(device, mode.mode, baselines, step.effort);
+  const auto keep = [](std::vector<std::string>& names, const std::vector<std::string>& only) {
+    if (only.empty()) return;
+    std::erase_if(names, [&](const std::string& name) {
+      return std::ranges::find(only, name) == only.end();
+    });
+  };
+  keep(plan.unpaired, step.rivals.only);
+  if (mode.mode == Mode::server) {
+    keep(plan.baselines, step.server_baselines);
+    if (mode.gap_us > 0) set_gap(plan.measure, mode.gap_us);
+  } else {
+    plan.measure.precision = step.precision;
+  }
+  plan.time = step.time;
+  if (step.time) plan.stage = "bench";
+  return plan;
 }
 
-Result<Trial> bench_binary(Shop& shop, const Problem& problem, const std::string& name,
-                           const CompileResult& built, const Device& device,
-                           const BenchStep& step) {
+}  // namespace
+
+Status bench_one(Shop& shop, const Problem& problem, const Candidate& candidate,
+                 const Device& device, const BenchStep& step, const Workbench::Take& take) {
+  return bench_binary(shop, problem, candidate.name, shop.compiler.compile(candidate.source),
+                      device, step, take);
+}
+
+Status bench_binary(Shop& shop, const Problem& problem, const std::string& name,
+                    const CompileResult& built, const Device& device, const BenchStep& step,
+                    const Workbench::Take& take) {
   Result<std::unique_ptr<Workbench>> bench = Workbench::create(
-      problem, device, *shop.rig, shop.gate, step.mode, step.seed, step.baselines);
+      problem, device, *shop.rig, shop.gate, step.modes.front().mode, step.seed, step.rivals);
   if (!bench) return tl::unexpected(bench.error());
   if (step.remark) {
     for (const std::string& remark : (*bench)->remarks()) step.remark(remark);
   }
-  EvaluationPlan plan = final_plan(device, step.mode, (*bench)->baselines(), step.effort);
-  if (step.gap_us > 0 && step.mode == Mode::server) set_gap(plan.measure, step.gap_us);
-  if (!step.baselines.empty()) {
-    std::erase_if(plan.unpaired, [&](const std::string& unpaired) {
-      return std::ranges::find(step.baselines, unpaired) == step.baselines.end();
-    });
+  std::vector<EvaluationPlan> plans;
+  for (const BenchMode& mode : step.modes) {
+    plans.push_back(plan_of(mode, (*bench)->baselines(), device, step));
   }
-  plan.time = step.time;
-  if (step.time) plan.stage = "bench";
-  Result<Trial> trial = (*bench)->evaluate(built, plan);
-  if (!trial) return trial;
-  trial->program = name;
-  return trial;
+  return (*bench)->evaluate(built, plans, [&](Trial trial) {
+    trial.program = name;
+    return take(std::move(trial));
+  });
 }
 
 }  // namespace tilewright

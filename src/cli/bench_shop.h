@@ -3,6 +3,7 @@
 // takes one candidate through proof and timing. bench_command.cc has the flags and the order.
 #pragma once
 
+#include "cli/bench_flags.h"
 #include "cli/command.h"
 #include "cli/program_argument.h"
 #include "tune/evaluate.h"
@@ -39,21 +40,23 @@ inline constexpr std::string_view kServedPolicy = "served: ";
                                                           const Device& device);
 
 struct BenchStep {
-  Mode mode = Mode::offline;
+  std::vector<BenchMode> modes;  // that need as many operand sets (sets_for)
   std::uint64_t seed = 1;
   bool time = true;  // false: prove only
   Effort effort = Effort::normal;
-  double gap_us = 0;                   // server mode: mean of the gaps between calls; 0: the usual
-  std::vector<std::string> baselines;  // only these; empty: all
-  Log remark = nullptr;                // about baselines that are absent; may be empty
+  double precision = 0;  // MeasureOptions, but in mode server
+  Rivals rivals;
+  std::vector<std::string> server_baselines;  // only these in mode server; empty: all
+  Log remark = nullptr;                       // about baselines that are absent; may be empty
 };
-// An Error means that the runner failed; what the candidate does wrong is the trial's outcome.
-[[nodiscard]] Result<Trial> bench_one(Shop& shop, const Problem& problem,
-                                      const Candidate& candidate, const Device& device,
-                                      const BenchStep& step);
+// One proof, and a trial for each mode, given to `take` before the next is timed. An Error means
+// that the runner failed; what the candidate does wrong is the trials' outcome.
+[[nodiscard]] Status bench_one(Shop& shop, const Problem& problem, const Candidate& candidate,
+                               const Device& device, const BenchStep& step,
+                               const Workbench::Take& take);
 // The same for a binary that is there already, of the program `name`.
-[[nodiscard]] Result<Trial> bench_binary(Shop& shop, const Problem& problem,
-                                         const std::string& name, const CompileResult& built,
-                                         const Device& device, const BenchStep& step);
+[[nodiscard]] Status bench_binary(Shop& shop, const Problem& problem, const std::string& name,
+                                  const CompileResult& built, const Device& device,
+                                  const BenchStep& step, const Workbench::Take& take);
 
 }  // namespace tilewright

@@ -154,6 +154,7 @@ void write_fields(Json& json, const OpenRequest& r) {
   json["workspace_in_use"] = r.workspace_in_use;
   json["workspace_zeroed"] = r.workspace_zeroed;
   json["vendor_search"] = r.vendor_search;
+  if (!r.algorithms.empty()) json["algorithms"] = r.algorithms;
 }
 void read_fields(Reader& in, OpenRequest& r) {
   in.read("problem", r.problem);
@@ -167,6 +168,7 @@ void read_fields(Reader& in, OpenRequest& r) {
   in.read_optional("workspace_in_use", r.workspace_in_use);
   in.read_optional("workspace_zeroed", r.workspace_zeroed);
   in.read_optional("vendor_search", r.vendor_search);
+  in.read_optional("algorithms", r.algorithms);
 }
 void write_fields(Json& json, const ReapRequest& r) {
   json["pid"] = r.pid;
@@ -297,6 +299,7 @@ std::string to_line(const Reply& r) {
   put("uncounted", r.uncounted_seconds, none.uncounted_seconds);
   put("prime", r.prime_seconds, none.prime_seconds);
   put("choices", r.choices, none.choices);
+  put("algorithms", r.algorithms, none.algorithms);
   put("pid", r.pid, none.pid);
   put("status", r.status, none.status);
   put("killed", r.killed, none.killed);
@@ -323,6 +326,7 @@ Result<Reply> parse_reply(std::string_view line) {
   reader.read_optional("uncounted", reply.uncounted_seconds);
   reader.read_optional("prime", reply.prime_seconds);
   reader.read_optional("choices", reply.choices);
+  reader.read_optional("algorithms", reply.algorithms);
   reader.read_optional("pid", reply.pid);
   reader.read_optional("status", reply.status);
   reader.read_optional("killed", reply.killed);

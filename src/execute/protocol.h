@@ -40,7 +40,8 @@ struct OpenRequest {
   // was handed out and is zero at first.
   std::string arena;
   std::int64_t workspace_in_use = 0, workspace_zeroed = 0;
-  double vendor_search = 1;  // WorkerOptions
+  double vendor_search = 1;             // WorkerOptions
+  std::vector<std::string> algorithms;  // of each baseline, chosen earlier; empty: none
 };
 // Kill what is left of a session, after `grace_ms` for it to end by itself, and wait for it.
 struct ReapRequest {
@@ -106,16 +107,17 @@ struct Reply {
   std::string nonce;
   std::string failure;  // empty: done. Else a word of kFailures (failures.cc)
   std::string detail;
-  std::vector<RawSample> samples;      // time
-  double uncounted_seconds = 0;        // time: settling, gaps and uncounted calls
-  std::vector<double> prime_seconds;   // open: one run of each baseline
-  std::vector<std::string> choices;    // open, CUDA: what each baseline chose
-  std::int64_t pid = 0;                // open, by the zygote
-  std::int64_t status = 0;             // reap: as waitpid gives it
-  bool killed = false;                 // reap: it had not ended by itself
-  std::int64_t strays = 0;             // reap: other processes that it left behind
-  std::vector<std::string> isolation;  // hello
-  std::string missing;                 // hello
+  std::vector<RawSample> samples;       // time
+  double uncounted_seconds = 0;         // time: settling, gaps and uncounted calls
+  std::vector<double> prime_seconds;    // open: one run of each baseline
+  std::vector<std::string> choices;     // open, CUDA: what each baseline chose
+  std::vector<std::string> algorithms;  // the same exactly
+  std::int64_t pid = 0;                 // open, by the zygote
+  std::int64_t status = 0;              // reap: as waitpid gives it
+  bool killed = false;                  // reap: it had not ended by itself
+  std::int64_t strays = 0;              // reap: other processes that it left behind
+  std::vector<std::string> isolation;   // hello
+  std::string missing;                  // hello
   friend bool operator==(const Reply&, const Reply&) = default;
 };
 

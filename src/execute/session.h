@@ -115,7 +115,8 @@ class Session {
 struct Opened {
   std::unique_ptr<Session> session;  // null unless finding.ok()
   Finding finding;
-  std::vector<std::string> choices;  // CUDA: what each baseline chose to run (CudaBaseline::choice)
+  // CUDA: what each baseline chose to run, in words and exactly (CudaBaseline).
+  std::vector<std::string> choices{}, algorithms{};
 };
 
 class Worker {

@@ -103,9 +103,10 @@ Timing measure_in(const World& world, int sets, const std::vector<std::string>& 
   if (Finding finding = calibrate(world, slots, options, calls); !finding.ok()) {
     return ended(std::move(finding));
   }
+  for (int& each : calls) each = whole_turns(each, sets, options);
   int next_set = 0;
-  int believed = 0;
-  for (int i = 0; i < most_rounds(options) && believed < std::max(options.rounds, 1); ++i) {
+  int believed = 0, wanted = std::max(options.rounds, 1);
+  for (int i = 0; i < most_rounds(options, wanted) && believed < wanted; ++i) {
     if (checks.before_round) {
       checks.before_round();
       if (Finding finding = world.reprepare(); !finding.ok()) return ended(std::move(finding));
@@ -126,6 +127,7 @@ Timing measure_in(const World& world, int sets, const std::vector<std::string>& 
     rounds.push_back(std::move(round));
     const auto reasons = contaminations(slots, rounds, options.device_clock);
     believed = static_cast<int>(std::ranges::count(reasons, std::string{}));
+    if (believed >= wanted) wanted = rounds_wanted(slots, rounds, wanted, options);
   }
   Timing timing = conclude(slots, rounds, options);
   timing.seconds = world.now() - start;
@@ -145,9 +147,22 @@ Timing measure(Session& session, int sets, const std::vector<std::string>& basel
 }
 
 void set_gap(MeasureOptions& options, double mean_us) {
-  constexpr double kCalls = 50;
+  constexpr int kServerCalls = 200;
   options.gap_mean_us = mean_us;
-  options.burst_seconds = kCalls * mean_us * 1e-6;
+  const int rounds = std::max(options.rounds, 1);
+  options.min_calls = (kServerCalls + rounds - 1) / rounds;
+  options.burst_seconds = options.min_calls * mean_us * 1e-6;
+}
+
+std::string recorded_mode(const MeasureOptions& options, const Device& device) {
+  constexpr double kMillisecond = 1000;
+  std::string name(name_of(options.mode));
+  const double gap = options.gap_mean_us;
+  if (options.mode != Mode::server || gap == options_for(device, options.mode).gap_mean_us) {
+    return name;
+  }
+  const bool whole = std::fmod(gap, kMillisecond) == 0;
+  return name + (whole ? fmt::format("_{}ms", gap / kMillisecond) : fmt::format("_{}us", gap));
 }
 
 MeasureOptions options_for(const Device& device, Mode mode) {

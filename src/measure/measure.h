@@ -20,9 +20,13 @@ enum class Mode { offline, hot, cold, server, wall };
 
 struct MeasureOptions {
   Mode mode = Mode::offline;
-  int rounds = 7;                 // paired rounds, at least 5 for a verdict
+  int rounds = 7;  // paired rounds, at least 5 for a verdict
+  // Above 0: as many rounds again, and again, up to kMostExtensions times, until the interval of
+  // the ratios that decide has this half-width at most, relative to the ratio.
+  double precision = 0;
   double burst_seconds = 0.02;    // length aimed at for one burst
   int max_calls = 64;             // per burst
+  int min_calls = 1;              // server mode: also where they take longer than a burst should
   double settle_seconds = 0.002;  // pause before each burst, so that other teams' spinners sleep
   double gap_mean_us = 200;       // server mode
   std::uint64_t seed = 1;         // of the shuffles and gaps
@@ -30,6 +34,8 @@ struct MeasureOptions {
   // The samples are a device's own time, which nothing on the host disturbs or can tamper with.
   bool device_clock = false;
 };
+
+inline constexpr int kMostExtensions = 3;  // of MeasureOptions::precision
 
 // What must happen round timing so that its outputs count; verify supplies it.
 struct TimedChecks {
@@ -65,9 +71,11 @@ struct Timing {
 // How a mode is measured on a device. On CUDA a burst is a graph, replayed for about 20 ms; nothing
 // spins beside it, so there is no pause.
 [[nodiscard]] MeasureOptions options_for(const Device& device, Mode mode);
-// Server mode with gaps of this mean: bursts as long as some fifty calls take, which makes more
-// than 200 calls of all rounds.
+// Server mode with gaps of this mean: bursts of so many calls that all rounds have 200 of them.
 void set_gap(MeasureOptions& options, double mean_us);
+// What records call the mode: its name, and where the gaps of mode server have another mean than
+// options_for() gives them "server_10ms" or "server_250us".
+[[nodiscard]] std::string recorded_mode(const MeasureOptions& options, const Device& device);
 
 // Operand sets that an arena needs in this mode, together within `byte_limit`; hot uses one. On a
 // CPU offline rotates over at least four times the private caches (16 sets at most), and cold

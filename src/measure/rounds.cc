@@ -8,6 +8,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
+#include <ranges>
 #include <utility>
 
 namespace tilewright {
@@ -91,7 +93,15 @@ int calls_for(double seconds_per_call, const MeasureOptions& options) {
   const double gap = options.mode == Mode::server ? options.gap_mean_us * 1e-6 : 0;
   const double calls = options.burst_seconds / (seconds_per_call + gap);
   if (!(calls < most)) return most;  // a zero time as well
-  return std::max(static_cast<int>(std::lround(calls)), 1);
+  const int least = options.mode == Mode::server ? options.min_calls : 1;
+  return std::max(static_cast<int>(std::lround(calls)), least);
+}
+
+int whole_turns(int calls, int sets, const MeasureOptions& options) {
+  const bool graphs = options.device_clock && options.mode != Mode::server;
+  if (!graphs || sets <= 1 || calls < sets) return calls;
+  const int turns = (calls + sets / 2) / sets;
+  return turns * sets <= options.max_calls ? turns * sets : options.max_calls / sets * sets;
 }
 
 std::vector<PlannedBurst> plan_round(const std::vector<Slot>& slots, const std::vector<int>& calls,
@@ -173,8 +183,29 @@ Finding check_clock(const std::vector<Slot>& slots, const std::vector<Round>& ro
                       counted * 1e3, candidate * 1e3)};
 }
 
-int most_rounds(const MeasureOptions& options) {
-  return 3 * std::max(options.rounds, 1);
+int most_rounds(const MeasureOptions& options, int wanted) {
+  return 3 * std::max({options.rounds, wanted, 1});
+}
+
+bool precise(const Timing& timing, double half_width) {
+  constexpr double kNear = 1.05;  // times the least: what decides, or may in another sample
+  double least = std::numeric_limits<double>::infinity();
+  for (const Column& column : timing.columns | std::views::drop(1)) {
+    least = std::min(least, column.ratio.mid);
+  }
+  return std::ranges::all_of(timing.columns | std::views::drop(1), [&](const Column& column) {
+    const Interval& ratio = column.ratio;
+    if (ratio.mid > kNear * least) return true;
+    return ratio.high - ratio.low <= 2 * half_width * ratio.mid;
+  });
+}
+
+int rounds_wanted(const std::vector<Slot>& slots, const std::vector<Round>& rounds, int wanted,
+                  const MeasureOptions& options) {
+  const int each = std::max(options.rounds, 1);
+  if (!(options.precision > 0) || wanted >= each * (1 + kMostExtensions)) return wanted;
+  const Timing so_far = conclude(slots, rounds, options);
+  return precise(so_far, options.precision) ? wanted : wanted + each;
 }
 
 int least_rounds(const MeasureOptions& options) {

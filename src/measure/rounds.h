@@ -26,6 +26,10 @@ struct Slot {
 // Calls in a burst so that it lasts about options.burst_seconds, gaps included.
 [[nodiscard]] int calls_for(double seconds_per_call, const MeasureOptions& options);
 
+// The nearest multiple of `sets`, where the clock is a graph's and there are so many calls: every
+// burst then begins at the same set, and its graph is captured once and not once a round.
+[[nodiscard]] int whole_turns(int calls, int sets, const MeasureOptions& options);
+
 struct PlannedBurst {
   int slot = 0;
   Burst burst;
@@ -61,12 +65,20 @@ using Round = std::vector<BurstResult>;  // by slot
 // baselines', in the same process, is not.
 [[nodiscard]] Finding check_clock(const std::vector<Slot>& slots, const std::vector<Round>& rounds);
 
-[[nodiscard]] int most_rounds(const MeasureOptions& options);   // tried before giving up
+[[nodiscard]] int most_rounds(const MeasureOptions& options,
+                              int wanted = 0);                  // tried before giving up
 [[nodiscard]] int least_rounds(const MeasureOptions& options);  // believed, else noisy
 
 // Columns, noise and finding from all rounds; `seconds` is left to the caller.
 [[nodiscard]] Timing conclude(const std::vector<Slot>& slots, const std::vector<Round>& rounds,
                               const MeasureOptions& options);
+
+// Whether no ratio that decides has a wider interval than this: those of the fastest baseline and
+// of any that is near it. Says nothing of where the intervals lie.
+[[nodiscard]] bool precise(const Timing& timing, double half_width);
+// How many rounds must be believed, when `wanted` are: more, where options.precision asks for it.
+[[nodiscard]] int rounds_wanted(const std::vector<Slot>& slots, const std::vector<Round>& rounds,
+                                int wanted, const MeasureOptions& options);
 
 // What the protocol needs of the world. measure() fills it from a Session and the real clock, a
 // test from a model.

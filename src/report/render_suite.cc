@@ -17,12 +17,25 @@ namespace {
 using nlohmann::json;
 using Align = TableColumn::Align;
 
-// The modes that have columns. Offline has no prefix: it is the headline.
-struct ModeColumns {
-  const char* mode;
-  const char* prefix;
-};
-constexpr ModeColumns kModes[] = {{"offline", ""}, {"wall", "wall_"}, {"server", "server_"}};
+// The modes that have columns. Offline has no prefix: it is the headline. Where mode server was
+// measured with other gaps too, "server_10ms" has its columns after the usual ones.
+constexpr std::string_view kModes[] = {"offline", "wall", "server"};
+constexpr std::string_view kServer = "server", kOtherServer = "server_";
+
+std::vector<std::string> mode_columns(const std::vector<SuiteRow>& rows) {
+  std::set<std::string> other;
+  for (const SuiteRow& row : rows) {
+    for (const auto& [mode, trial] : row.modes) {
+      if (mode.starts_with(kOtherServer)) other.insert(mode);
+    }
+  }
+  std::vector<std::string> modes(std::begin(kModes), std::end(kModes));
+  modes.insert(modes.end(), other.begin(), other.end());
+  return modes;
+}
+std::string prefix_of(const std::string& mode) {
+  return mode == kModes[0] ? std::string() : mode + "_";
+}
 constexpr std::array<std::string_view, 5> kVendorColumns = {"lt_auto", "lt_neighbours",
                                                             "lt_heuristic", "cublas", "torch"};
 
@@ -81,8 +94,9 @@ std::string csv_of(const SuiteReport& report) {
                             "ratio", "ratio_high", "verdict", "run"}) {
     columns.push_back({title});
   }
-  for (const ModeColumns& mode : kModes) {
-    const std::string prefix = mode.prefix;
+  const std::vector<std::string> modes = mode_columns(report.rows);
+  for (const std::string& mode : modes) {
+    const std::string prefix = prefix_of(mode);
     columns.push_back({prefix + "ours_us"});
     for (const std::string& name : baselines) columns.push_back({prefix + name + "_us"});
     if (prefix.empty()) continue;
@@ -90,8 +104,11 @@ std::string csv_of(const SuiteReport& report) {
       columns.push_back({prefix + title});
     }
   }
-  columns.push_back({"server_ours_latency_us"});
-  columns.push_back({"server_fastest_latency_us"});
+  for (const std::string& mode : modes) {
+    if (!mode.starts_with(kServer)) continue;
+    columns.push_back({mode + "_ours_latency_us"});
+    columns.push_back({mode + "_fastest_latency_us"});
+  }
 
   Table table(std::move(columns));
   for (const SuiteRow& row : report.rows) {
@@ -111,17 +128,20 @@ std::string csv_of(const SuiteReport& report) {
     };
     append(verdict_cells(offline));
     cells.push_back(offline == nullptr ? std::string() : offline->run);
-    for (const ModeColumns& mode : kModes) {
-      const std::string prefix = mode.prefix;
+    for (const std::string& mode : modes) {
+      const std::string prefix = prefix_of(mode);
       cells.push_back(microseconds(time_in(row, prefix + "ours")));
       for (const std::string& name : baselines) {
         cells.push_back(microseconds(time_in(row, prefix + name)));
       }
-      if (!prefix.empty()) append(verdict_cells(trial_in(row, mode.mode)));
+      if (!prefix.empty()) append(verdict_cells(trial_in(row, mode)));
     }
-    const Trial* server = trial_in(row, "server");
-    cells.push_back(server == nullptr ? std::string() : microseconds(server->latency_us));
-    cells.push_back(server == nullptr ? std::string() : microseconds(least_latency(*server)));
+    for (const std::string& mode : modes) {
+      if (!mode.starts_with(kServer)) continue;
+      const Trial* server = trial_in(row, mode);
+      cells.push_back(server == nullptr ? std::string() : microseconds(server->latency_us));
+      cells.push_back(server == nullptr ? std::string() : microseconds(least_latency(*server)));
+    }
     table.add(std::move(cells));
   }
   return table.csv();

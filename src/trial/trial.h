@@ -31,6 +31,7 @@ struct BaselineTime {
   bool headline = true;      // part of "fastest baseline"
   double latency_us = 0;     // server mode: median with the host's share; 0 if not measured
   std::string choice{};      // what the library ran: its algorithm and knobs, where it tells
+  std::string algorithm{};   // CUDA: the same exactly, for its library alone (CudaBaseline)
   friend bool operator==(const BaselineTime&, const BaselineTime&) = default;
 };
 
@@ -64,6 +65,7 @@ struct Trial {
   double max_abs_error = 0, max_bound_ratio = 0, norm_ratio = 0;
   bool repeatable = true;
   double compile_seconds = 0, total_seconds = 0;
+  double proof_seconds = 0, timing_seconds = 0;  // parts of the total
   std::string binary_hash;
   std::string policy;  // who proposed it
   std::string stage;   // "screen", "final", or "bench" for a winner that was timed again

@@ -52,6 +52,8 @@ constexpr Field<Trial, double> kNumbers[] = {
     {"norm_ratio", &Trial::norm_ratio},
     {"compile_seconds", &Trial::compile_seconds},
     {"total_seconds", &Trial::total_seconds},
+    {"proof_seconds", &Trial::proof_seconds},
+    {"timing_seconds", &Trial::timing_seconds},
 };
 constexpr Field<Trial, int> kIntegers[] = {
     {"program_language", &Trial::program_language},
@@ -71,6 +73,9 @@ constexpr Field<BaselineTime, std::string> kBaselineTexts[] = {
     {"choice", &BaselineTime::choice},
 };
 constexpr Field<BaselineTime, bool> kBaselineFlags[] = {{"headline", &BaselineTime::headline}};
+// Not written where there is none, so that other lines stay as they were.
+constexpr Field<BaselineTime, std::string> kBaselineExact[] = {
+    {"algorithm", &BaselineTime::algorithm}};
 
 constexpr Field<CubinNotes, int> kCubinIntegers[] = {{"registers", &CubinNotes::registers}};
 constexpr Field<CubinNotes, std::int64_t> kCubinBytes[] = {
@@ -188,6 +193,7 @@ Status read_baselines(const json& object, Trial& trial) {
     if (auto s = read_fields(value, baseline, kBaselineNumbers, where); !s) return s;
     if (auto s = read_fields(value, baseline, kBaselineTexts, where); !s) return s;
     if (auto s = read_fields(value, baseline, kBaselineFlags, where); !s) return s;
+    if (auto s = read_fields(value, baseline, kBaselineExact, where); !s) return s;
   }
   return {};
 }
@@ -265,6 +271,7 @@ std::string to_json(const Trial& trial) {
     write_fields(entry, baseline, kBaselineNumbers);
     write_fields(entry, baseline, kBaselineTexts);
     write_fields(entry, baseline, kBaselineFlags);
+    if (!baseline.algorithm.empty()) write_fields(entry, baseline, kBaselineExact);
   }
   write_part(object, "cubin", trial.cubin);
   write_part(object, "before", trial.before);

@@ -29,6 +29,7 @@ struct Shop {
   cuda::Context context;
   CudaWorker worker;
   std::optional<cuda::Telemetry> telemetry;
+  std::shared_ptr<KernelBench> checker;  // of the last verifier: problems come and go
 };
 
 class CudaStand final : public Stand {
@@ -57,7 +58,10 @@ class CudaStand final : public Stand {
   }
 
   Result<Opened> open(const Binary* candidate, const std::vector<std::string>& names) override {
-    return shop_.worker.open(*arena_, candidate, names);
+    return shop_.worker.open(*arena_, candidate, names, algorithms_);
+  }
+  void recall(std::map<std::string, std::string> algorithms) override {
+    algorithms_ = std::move(algorithms);
   }
   Verifier& verifier() override { return *verifier_; }
   int sets() const override { return arena_->layout().sets; }
@@ -71,9 +75,11 @@ class CudaStand final : public Stand {
     if (!arena) return tl::unexpected(arena.error());
     arena_ = std::make_unique<DeviceArena>(*std::move(arena));
     arena_->use_workspace(0, 0);
-    auto verifier = CudaVerifier::create(*arena_, shop_.device, shop_.compiler, {.seed = seed_});
+    auto verifier =
+        CudaVerifier::create(*arena_, shop_.device, shop_.compiler, {.seed = seed_}, shop_.checker);
     if (!verifier) return tl::unexpected(verifier.error());
     verifier_ = *std::move(verifier);
+    shop_.checker = verifier_->kernels();
     // The libraries are prepared on these operands when a session opens: they must hold numbers.
     verifier_->arm();
     return shop_.context.synchronize();
@@ -83,6 +89,7 @@ class CudaStand final : public Stand {
   Shop& shop_;
   Mode mode_;
   std::uint64_t seed_;
+  std::map<std::string, std::string> algorithms_;  // of baselines, chosen earlier
   std::unique_ptr<DeviceArena> arena_;
   std::unique_ptr<CudaVerifier> verifier_;
 };
@@ -134,7 +141,7 @@ Result<std::unique_ptr<Rig>> make_cuda_rig(const Device& device, Compiler& compi
   Result<CudaWorker> worker = CudaWorker::start(worker_options, device);
   if (!worker) return tl::unexpected(worker.error());
   auto shop = std::unique_ptr<Shop>(
-      new Shop{device, compiler, *std::move(context), *std::move(worker), std::nullopt});
+      new Shop{device, compiler, *std::move(context), *std::move(worker), std::nullopt, nullptr});
   if (Result<cuda::Telemetry> telemetry = cuda::Telemetry::open(shop->context)) {
     shop->telemetry = *std::move(telemetry);
   } else if (options.log) {

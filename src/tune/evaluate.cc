@@ -12,6 +12,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <utility>
 
 namespace tilewright {
 namespace {
@@ -51,6 +52,7 @@ EvaluationPlan screening_plan(const Device& device, Mode mode, const std::string
   plan.measure.burst_seconds = device.kind == DeviceKind::cuda ? 0.003 : 0.006;
   if (effort == Effort::sweep) plan.measure.burst_seconds /= 2;
   plan.measure.self_pair = false;
+  plan.measure.min_calls = 1;
   if (!reference.empty()) plan.baselines = {reference};
   return plan;
 }
@@ -85,10 +87,9 @@ Workbench::Workbench(const Problem& problem, const Device& device, Rig& rig, Qui
 
 Result<std::unique_ptr<Workbench>> Workbench::create(const Problem& problem, const Device& device,
                                                      Rig& rig, QuietGate& gate, Mode mode,
-                                                     std::uint64_t seed,
-                                                     const std::vector<std::string>& only) {
+                                                     std::uint64_t seed, const Rivals& rivals) {
   std::unique_ptr<Workbench> bench(new Workbench(problem, device, rig, gate, mode, seed));
-  if (Status status = bench->prepare(only); !status) return tl::unexpected(status.error());
+  if (Status status = bench->prepare(rivals); !status) return tl::unexpected(status.error());
   return bench;
 }
 
@@ -106,10 +107,12 @@ Result<Opened> Workbench::open_libraries(std::vector<std::string>& present) {
 }
 
 // Opens the operands, proves each baseline and takes a quick look at which one is fastest.
-Status Workbench::prepare(const std::vector<std::string>& only) {
+Status Workbench::prepare(const Rivals& rivals) {
   Result<std::unique_ptr<Stand>> stand = rig_.stand(problem_, mode_, seed_);
   if (!stand) return tl::unexpected(stand.error());
   stand_ = *std::move(stand);
+  stand_->recall(rivals.algorithms);
+  const std::vector<std::string>& only = rivals.only;
   std::vector<std::string> present;
   for (const BaselineInfo& info : rig_.baselines(problem_)) {
     if (!only.empty() && std::ranges::find(only, info.name) == only.end()) continue;
@@ -136,6 +139,11 @@ Status Workbench::prepare(const std::vector<std::string>& only) {
     return fail(ErrorCode::environment, fmt::format("the baselines could not be started: {}: {}",
                                                     opened->finding.rule, opened->finding.detail));
   }
+  for (std::size_t i = 0; i < present.size() && i < opened->algorithms.size(); ++i) {
+    const auto asked = rivals.algorithms.find(present[i]);
+    if (asked == rivals.algorithms.end() || asked->second == opened->algorithms[i]) continue;
+    remarks_.push_back(fmt::format("{}: {}", present[i], opened->choices[i]));
+  }
   Session& session = *opened->session;
   Verifier& verifier = stand_->verifier();
   for (const std::string& name : present) {
@@ -161,7 +169,7 @@ Status Workbench::prepare(const std::vector<std::string>& only) {
       plan.push_back(burst);
     }
   }
-  const auto quiet = quiet_while_timing();
+  const auto quiet = quiet_while_timing(mode_);
   const TimingReply reply = session.time(plan);
   double best = 0;
   for (const Sample& sample : reply.samples) {
@@ -176,33 +184,25 @@ Status Workbench::prepare(const std::vector<std::string>& only) {
 
 // Replayed graphs are timed by the device, which compilers do not disturb; whatever has the host in
 // it is timed without them.
-std::unique_ptr<QuietGate::Quiet> Workbench::quiet_while_timing() {
+std::unique_ptr<QuietGate::Quiet> Workbench::quiet_while_timing(Mode mode) {
   const bool by_device =
-      device_.kind == DeviceKind::cuda && mode_ != Mode::wall && mode_ != Mode::server;
+      device_.kind == DeviceKind::cuda && mode != Mode::wall && mode != Mode::server;
   return by_device ? nullptr : std::make_unique<QuietGate::Quiet>(gate_);
 }
 
-Result<Trial> Workbench::evaluate(const CompileResult& built, const EvaluationPlan& plan) {
-  const auto start = std::chrono::steady_clock::now();
+// What is known of it before anything runs.
+Trial Workbench::trial_of(const CompileResult& built, const EvaluationPlan& plan) const {
   Trial trial;
   trial.problem = to_text(problem_);
   trial.device = device_.fingerprint();
-  trial.mode = name_of(mode_);
+  trial.mode = recorded_mode(plan.measure, device_);
   trial.stage = plan.stage;
   trial.split = split_of(problem_);
   trial.seed = seed_;
   trial.program_language = kProgramLanguageVersion;
   trial.device_headers = kDeviceHeadersVersion;
   trial.libraries = libraries_;
-  const auto finish = [&]() -> Trial {
-    trial.total_seconds = seconds_since(start) + trial.compile_seconds;
-    trial.unix_ms = unix_ms();
-    return std::move(trial);
-  };
-  if (!built.binary) {
-    fail_trial(trial, built.finding);
-    return finish();
-  }
+  if (!built.binary) return trial;
   trial.binary_hash = built.binary->hash;
   trial.compile_seconds = built.binary->compile_seconds;
   trial.compiler = built.binary->compiler;
@@ -211,33 +211,76 @@ Result<Trial> Workbench::evaluate(const CompileResult& built, const EvaluationPl
     trial.cubin =
         CubinNotes{facts.registers, facts.spill_stores + facts.spill_loads, facts.wgmma_serialized};
   }
+  return trial;
+}
 
+Result<Trial> Workbench::evaluate(const CompileResult& built, const EvaluationPlan& plan) {
+  Trial only;
+  const Status status = evaluate(built, {&plan, 1}, [&only](Trial trial) -> Result<bool> {
+    only = std::move(trial);
+    return true;
+  });
+  if (!status) return tl::unexpected(status.error());
+  return only;
+}
+
+Status Workbench::evaluate(const CompileResult& built, std::span<const EvaluationPlan> plans,
+                           const Take& take) {
+  auto start = std::chrono::steady_clock::now();
+  // What the trials have in common is spent by the first.
+  const auto finish = [&](Trial trial) {
+    trial.total_seconds = seconds_since(start) + trial.compile_seconds;
+    trial.unix_ms = unix_ms();
+    start = std::chrono::steady_clock::now();
+    return take(std::move(trial));
+  };
+  const auto fail_all = [&](const Finding& finding) -> Status {
+    for (const EvaluationPlan& plan : plans) {
+      Trial trial = trial_of(built, plan);
+      fail_trial(trial, finding);
+      const Result<bool> more = finish(std::move(trial));
+      if (!more) return tl::unexpected(more.error());
+      if (!*more) break;
+    }
+    return {};
+  };
+  std::vector<std::string> names;  // of all plans
+  for (const EvaluationPlan& plan : plans) {
+    for (const std::string& name : plan.baselines) {
+      if (plan.time && std::ranges::find(names, name) == names.end()) names.push_back(name);
+    }
+  }
+  if (!built.binary) return fail_all(built.finding);
   if (Status status = stand_->use(&built.binary->launch); !status) {
-    fail_trial(trial, {Outcome::launch_error, "workspace", status.error().message});
-    return finish();
+    return fail_all({Outcome::launch_error, "workspace", status.error().message});
   }
-  Result<Opened> opened =
-      stand_->open(&*built.binary, plan.time ? plan.baselines : std::vector<std::string>{});
+  Result<Opened> opened = stand_->open(&*built.binary, names);
   if (!opened) return tl::unexpected(opened.error());
-  if (!opened->session) {
-    fail_trial(trial, opened->finding);
-    return finish();
-  }
+  if (!opened->session) return fail_all(opened->finding);
   Session& session = *opened->session;
   // A kernel whose sizes are run-time arguments claims its ragged neighbours too.
   const Launch& launch = built.binary->launch;
   const bool ragged = !launch.m && !launch.n && !launch.k;
-  const Verdict verdict = stand_->verifier().prove(session, plan.quick_proof, ragged);
-  trial.max_abs_error = verdict.max_abs_error;
-  trial.max_bound_ratio = verdict.max_bound_ratio;
-  trial.norm_ratio = verdict.norm_ratio;
-  trial.repeatable = verdict.repeatable;
-  fail_trial(trial, verdict.finding);
-  if (verdict.finding.ok() && plan.time) {
-    time_candidate(*opened, plan, trial);
-    if (trial.outcome == Outcome::ok) time_unpaired(plan, trial);
+  const auto proof_start = std::chrono::steady_clock::now();
+  const Verdict verdict = stand_->verifier().prove(session, plans.front().quick_proof, ragged);
+  double proof_seconds = seconds_since(proof_start);
+  for (const EvaluationPlan& plan : plans) {
+    Trial trial = trial_of(built, plan);
+    trial.max_abs_error = verdict.max_abs_error;
+    trial.max_bound_ratio = verdict.max_bound_ratio;
+    trial.norm_ratio = verdict.norm_ratio;
+    trial.repeatable = verdict.repeatable;
+    trial.proof_seconds = std::exchange(proof_seconds, 0);
+    fail_trial(trial, verdict.finding);
+    if (verdict.finding.ok() && plan.time) {
+      time_candidate(*opened, names, plan, trial);
+      if (trial.outcome == Outcome::ok) time_unpaired(plan, trial);
+    }
+    const Result<bool> more = finish(std::move(trial));
+    if (!more) return tl::unexpected(more.error());
+    if (!*more) break;
   }
-  return finish();
+  return {};
 }
 
 // All sets that were written in the finals; in a screening a few, which nobody can foresee.
@@ -252,7 +295,8 @@ std::vector<int> Workbench::to_check(const std::vector<int>& sets, const Evaluat
   return some;
 }
 
-void Workbench::time_candidate(const Opened& opened, const EvaluationPlan& plan, Trial& trial) {
+void Workbench::time_candidate(const Opened& opened, const std::vector<std::string>& names,
+                               const EvaluationPlan& plan, Trial& trial) {
   Session& session = *opened.session;
   Verifier& verifier = stand_->verifier();
   verifier.arm();
@@ -263,7 +307,7 @@ void Workbench::time_candidate(const Opened& opened, const EvaluationPlan& plan,
   Timing timing;
   trial.before = rig_.conditions();
   {
-    const auto quiet = quiet_while_timing();
+    const auto quiet = quiet_while_timing(plan.measure.mode);
     MeasureOptions options = plan.measure;
     options.seed = seed_;
     TimedChecks checks;
@@ -274,6 +318,7 @@ void Workbench::time_candidate(const Opened& opened, const EvaluationPlan& plan,
     timing = measure(session, stand_->sets(), plan.baselines, options, checks);
   }
   trial.after = rig_.conditions();
+  trial.timing_seconds = timing.seconds;
   if (!timing.finding.ok()) {
     fail_trial(trial, timing.finding);
     return;
@@ -298,18 +343,18 @@ void Workbench::time_candidate(const Opened& opened, const EvaluationPlan& plan,
     baseline.ratio_high = column.ratio.high;
     baseline.comparison = name_of(column.comparison);
     baseline.headline = !beside_.contains(column.name);
-    const auto at = std::ranges::find(plan.baselines, column.name) - plan.baselines.begin();
-    if (static_cast<std::size_t>(at) < opened.choices.size()) {
-      baseline.choice = opened.choices[static_cast<std::size_t>(at)];
-    }
+    const auto at = static_cast<std::size_t>(std::ranges::find(names, column.name) - names.begin());
+    if (at < opened.choices.size()) baseline.choice = opened.choices[at];
+    if (at < opened.algorithms.size()) baseline.algorithm = opened.algorithms[at];
   }
 }
 
 void Workbench::time_unpaired(const EvaluationPlan& plan, Trial& trial) {
   if (plan.unpaired.empty() || !(trial.time_us > 0)) return;
-  const auto quiet = quiet_while_timing();
+  const Mode mode = plan.measure.mode;
+  const auto quiet = quiet_while_timing(mode);
   for (const std::string& name : plan.unpaired) {
-    const auto time = rig_.time_unpaired(name, problem_, mode_, stand_->sets());
+    const auto time = rig_.time_unpaired(name, problem_, mode, stand_->sets());
     if (time) trial.baselines[name] = row_beside(*time, trial);
   }
 }

@@ -10,9 +10,12 @@
 #include "tune/quiet_gate.h"
 #include "tune/rig.h"
 
+#include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <set>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -26,6 +29,13 @@ enum class Effort { normal, sweep };
 [[nodiscard]] constexpr double vendor_search(Effort effort) {
   return effort == Effort::sweep ? 0.25 : 1;
 }
+
+// The baselines of a workbench.
+struct Rivals {
+  std::vector<std::string> only{};  // names; empty: all there are
+  // What an earlier run chose for some of them (BaselineTime::algorithm): taken, not searched for.
+  std::map<std::string, std::string> algorithms{};
+};
 
 // How thoroughly: screening orders candidates cheaply, the final stage is what a report may use.
 struct EvaluationPlan {
@@ -46,15 +56,23 @@ struct EvaluationPlan {
 // The bench of one problem: its operands, references and baselines.
 class Workbench {
  public:
-  // An Error if the operands do not fit or the runner does not start. `only`: the baselines that
-  // are wanted; empty: all.
-  [[nodiscard]] static Result<std::unique_ptr<Workbench>> create(
-      const Problem& problem, const Device& device, Rig& rig, QuietGate& gate, Mode mode,
-      std::uint64_t seed, const std::vector<std::string>& only = {});
+  // An Error if the operands do not fit or the runner does not start. `mode` decides how many
+  // operand sets there are.
+  [[nodiscard]] static Result<std::unique_ptr<Workbench>> create(const Problem& problem,
+                                                                 const Device& device, Rig& rig,
+                                                                 QuietGate& gate, Mode mode,
+                                                                 std::uint64_t seed,
+                                                                 const Rivals& rivals = {});
 
   // Never fails: what goes wrong with the candidate is the trial's outcome. An Error means that the
   // runner itself failed.
   [[nodiscard]] Result<Trial> evaluate(const CompileResult& built, const EvaluationPlan& plan);
+  // One proof, as the first plan says, and a trial for each plan, timed one after the other. Their
+  // modes may differ where they need as many operand sets (sets_for). `take` gets each trial before
+  // the next is timed; false: that was the last.
+  using Take = std::function<Result<bool>(Trial)>;
+  [[nodiscard]] Status evaluate(const CompileResult& built, std::span<const EvaluationPlan> plans,
+                                const Take& take);
 
   // Baselines that are present and whose results are right, headline ones first. Those that are
   // absent or wrong are explained in `remarks`.
@@ -67,10 +85,13 @@ class Workbench {
  private:
   Workbench(const Problem& problem, const Device& device, Rig& rig, QuietGate& gate, Mode mode,
             std::uint64_t seed);
-  Status prepare(const std::vector<std::string>& only);
+  Status prepare(const Rivals& rivals);
   Result<Opened> open_libraries(std::vector<std::string>& present);
-  [[nodiscard]] std::unique_ptr<QuietGate::Quiet> quiet_while_timing();
-  void time_candidate(const Opened& opened, const EvaluationPlan& plan, Trial& trial);
+  [[nodiscard]] std::unique_ptr<QuietGate::Quiet> quiet_while_timing(Mode mode);
+  [[nodiscard]] Trial trial_of(const CompileResult& built, const EvaluationPlan& plan) const;
+  // `names`: the baselines of the session.
+  void time_candidate(const Opened& opened, const std::vector<std::string>& names,
+                      const EvaluationPlan& plan, Trial& trial);
   void time_unpaired(const EvaluationPlan& plan, Trial& trial);
   [[nodiscard]] std::vector<int> to_check(const std::vector<int>& sets, const EvaluationPlan& plan);
 

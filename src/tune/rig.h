@@ -15,6 +15,7 @@
 
 #include <filesystem>
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -33,6 +34,11 @@ class Stand {
   // As Worker::open.
   [[nodiscard]] virtual Result<Opened> open(const Binary* candidate,
                                             const std::vector<std::string>& baselines) = 0;
+  // What baselines, by name, are to run instead of choosing (BaselineTime::algorithm). Before the
+  // first open(); only CUDA's libraries have a choice.
+  virtual void recall(std::map<std::string, std::string> algorithms) {
+    static_cast<void>(algorithms);
+  }
   // Valid until the next use().
   [[nodiscard]] virtual Verifier& verifier() = 0;
   [[nodiscard]] virtual int sets() const = 0;

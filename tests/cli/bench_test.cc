@@ -131,6 +131,50 @@ TEST(Bench, OnlyTheBaselinesThatAreNamed) {
   EXPECT_EQ(run_in(place, bench_of("nn", "offline", {"--effort", "much"})).exit_code, 2);
 }
 
+// Run 2 times what run 1 chose, in all modes behind one proof; gaps are modes of their own.
+TEST(Bench, TimesWhatAnEarlierRunChose) {
+  const Place place;
+  write_suite(place);
+  ASSERT_EQ(run_until_done(place, bench_of("nn", "offline", {"--run", "one"})).exit_code, 0);
+  const std::vector<std::string> second = {"--skip-self-check",
+                                           "bench",
+                                           "--suite",
+                                           "tiny.csv",
+                                           "--chosen-in",
+                                           "one",
+                                           "--run",
+                                           "two",
+                                           "--mode",
+                                           "offline,server",
+                                           "--gap-us",
+                                           "100,1000",
+                                           "--effort",
+                                           "sweep",
+                                           "--precision",
+                                           "20",
+                                           "--baseline",
+                                           "reference",
+                                           "--server-baseline",
+                                           "reference"};
+  const Completion done = run_until_done(place, second);
+  EXPECT_EQ(done.exit_code, 0) << done.output;
+  std::set<std::string> timed;
+  for (const Trial& trial : ok_trials_in(place)) {
+    EXPECT_EQ(trial.program, kProgram);
+    if (trial.run == "two") timed.insert(trial.problem + " " + trial.mode);
+  }
+  EXPECT_EQ(timed.size(), 6U) << "two shapes in three modes\n" << done.output;
+  EXPECT_TRUE(timed.contains("gemm 4x8x8 f16 acc=f32 nn server_100us"));
+  EXPECT_TRUE(timed.contains("gemm 4x8x8 f16 acc=f32 nn server_1ms"));
+
+  const Completion nobody =
+      run_in(place, {"--skip-self-check", "bench", "--suite", "tiny.csv", "--chosen-in", "three"});
+  EXPECT_EQ(nobody.exit_code, 1) << nobody.output;
+  EXPECT_THAT(nobody.output, HasSubstr("--chosen-in three: no proven program"));
+  EXPECT_EQ(
+      run_in(place, {"bench", "4x8x8", "--chosen-in", "one", "--program", kProgram}).exit_code, 2);
+}
+
 // A kernel that the library would serve a problem with is no known program of that problem.
 TEST(Bench, WhatWasServedIsNotTheBestKnownProgram) {
   const Place place;

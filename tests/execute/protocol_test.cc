@@ -95,10 +95,12 @@ TEST(ProtocolTest, OpenSurvivesTheLine) {
   open.arena = "00ff";
   open.workspace_in_use = 5;
   open.workspace_zeroed = 4;
+  open.algorithms = {"", "cublasLt 13.1.0 00ff"};
   const OpenRequest cuda = same(open);
   EXPECT_EQ(cuda.arena, "00ff");
   EXPECT_EQ(cuda.workspace_in_use, 5);
   EXPECT_EQ(cuda.workspace_zeroed, 4);
+  EXPECT_EQ(cuda.algorithms, open.algorithms);
 }
 
 TEST(ProtocolTest, RepliesSurviveTheLine) {
@@ -112,6 +114,7 @@ TEST(ProtocolTest, RepliesSurviveTheLine) {
   reply.uncounted_seconds = 0.25;
   reply.prime_seconds = {1.5, 2.5};
   reply.choices = {"algo 66", ""};
+  reply.algorithms = {"", "cublasLt 13.1.0 00ff"};
   reply.pid = 42;
   reply.status = 139;
   reply.killed = true;

@@ -189,6 +189,13 @@ TEST_F(CudaBaselineTest, SearchesPayAndAreRemembered) {
   ASSERT_TRUE(again->prepare(sets));
   EXPECT_LT(steady_seconds() - start, 0.1);  // a search takes at least 0.3 s
   EXPECT_EQ(again->choice(), baselines[3]->choice());
+
+  // And as another process would: by its bytes.
+  auto recalled = libraries_->make("cublaslt_autotune", p).value();
+  recalled->recall(baselines[3]->algorithm());
+  ASSERT_TRUE(recalled->prepare(sets));
+  EXPECT_EQ(recalled->algorithm(), baselines[3]->algorithm());
+  EXPECT_THAT(recalled->choice(), HasSubstr("as chosen before"));
 }
 
 TEST_F(CudaBaselineTest, RefusesAnotherProductThanItsOwn) {

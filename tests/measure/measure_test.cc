@@ -232,6 +232,23 @@ TEST(Measure, ServerModeTimesSingleCallsAndLeavesGapsOut) {
   EXPECT_TRUE(machine.seen.back().each);
 }
 
+TEST(Measure, PrecisionAddsRoundsWhereTheIntervalIsWide) {
+  MeasureOptions options;
+  options.rounds = 5;
+  const auto rounds_at = [&](double noise) {
+    Machine machine;
+    machine.seconds = kUsual;
+    machine.noise = noise;
+    const Timing timing = measure_in(machine.world(), 4, kBaselines, options, {});
+    EXPECT_TRUE(timing.finding.ok()) << timing.finding.detail;
+    return timing.columns[0].round_us.size();
+  };
+  EXPECT_EQ(rounds_at(0.05), 5U) << "unless asked for";
+  options.precision = 0.005;
+  EXPECT_EQ(rounds_at(0.0002), 5U);
+  EXPECT_EQ(rounds_at(0.05), 20U) << "and no more than four times";
+}
+
 TEST(Measure, HotModeNeedsOneSet) {
   Machine machine;
   machine.seconds = kUsual;
@@ -319,8 +336,31 @@ TEST(Sets, OnCudaFollowTheOfflineProtocol) {
   EXPECT_EQ(server.gap_mean_us, 1000);
   for (const double gap : {1000.0, 10000.0}) {
     set_gap(server, gap);
-    EXPECT_GE(server.rounds * calls_for(100e-6, server), 200) << gap;
+    for (const double seconds : {2e-6, 100e-6, 3e-3}) {
+      EXPECT_GE(server.rounds * calls_for(seconds, server), 200) << gap << " " << seconds;
+    }
   }
+  server.burst_seconds /= 4;  // as a sweep's finals have it
+  EXPECT_GE(server.rounds * calls_for(1e-6, server), 200);
+}
+
+TEST(Mode, RecordsTellTheirGaps) {
+  Device device;
+  device.kind = DeviceKind::cuda;
+  const auto name_at = [&](Mode mode, double gap_us) {
+    MeasureOptions options = options_for(device, mode);
+    if (gap_us > 0) set_gap(options, gap_us);
+    return recorded_mode(options, device);
+  };
+  EXPECT_EQ(name_at(Mode::offline, 0), "offline");
+  EXPECT_EQ(name_at(Mode::server, 0), "server");
+  EXPECT_EQ(name_at(Mode::server, 1000), "server") << "the usual";
+  EXPECT_EQ(name_at(Mode::server, 10000), "server_10ms");
+  EXPECT_EQ(name_at(Mode::server, 250), "server_250us");
+  EXPECT_EQ(name_at(Mode::server, 0.5), "server_0.5us");
+  device.kind = DeviceKind::cpu;
+  EXPECT_EQ(name_at(Mode::server, 200), "server");
+  EXPECT_EQ(name_at(Mode::server, 1000), "server_1ms");
 }
 
 }  // namespace

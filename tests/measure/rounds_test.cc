@@ -128,6 +128,20 @@ TEST(Plan, BurstsFollowOneAnotherThroughTheSets) {
   }
 }
 
+TEST(Plan, BurstsOfGraphsTurnWholeRounds) {
+  MeasureOptions options;
+  options.max_calls = 1024;
+  EXPECT_EQ(whole_turns(250, 32, options), 250) << "a host's clock: there are no graphs";
+  options.device_clock = true;
+  EXPECT_EQ(whole_turns(250, 32, options), 256);
+  EXPECT_EQ(whole_turns(255, 11, options), 253);
+  EXPECT_EQ(whole_turns(1024, 11, options), 1023) << "never above the most";
+  EXPECT_EQ(whole_turns(7, 11, options), 7) << "fewer than sets";
+  EXPECT_EQ(whole_turns(7, 1, options), 7);
+  options.mode = Mode::server;
+  EXPECT_EQ(whole_turns(41, 32, options), 41);
+}
+
 TEST(Plan, ServerModeAsksForEachCallWithEqualArrivals) {
   MeasureOptions options;
   options.mode = Mode::server;
@@ -361,6 +375,52 @@ TEST(Conclude, FewerThanFiveRoundsGiveNumbersButNoVerdict) {
   EXPECT_TRUE(timing.finding.ok());
   EXPECT_DOUBLE_EQ(timing.columns[1].ratio.mid, 2);
   EXPECT_EQ(timing.columns[1].comparison, Comparison::ambiguous);
+}
+
+TEST(Precision, OnlyWhatDecidesCounts) {
+  Timing timing;
+  timing.columns.resize(3);
+  timing.columns[1].ratio = {0.99, 1, 1.01};
+  timing.columns[2].ratio = {1.0, 1.2, 1.4};
+  EXPECT_TRUE(precise(timing, 0.0101)) << "the slow one decides nothing";
+  EXPECT_FALSE(precise(timing, 0.0099));
+  timing.columns[2].ratio = {1.0, 1.04, 1.08};
+  EXPECT_FALSE(precise(timing, 0.0101)) << "near the fastest, it may decide";
+  timing.columns.resize(1);
+  EXPECT_TRUE(precise(timing, 0.0001)) << "nothing to compare with";
+}
+
+// Stopping when the interval is narrow looks at its width alone, so the estimate stays where it
+// is, on either side; the interval covers a little less often than one of a fixed length.
+TEST(Precision, StoppingEarlyMovesNoEstimate) {
+  constexpr int kTrials = 400;
+  const std::vector<Slot> slots = slots_for({"b"}, true);
+  MeasureOptions options;
+  options.rounds = 5;
+  options.device_clock = true;
+  options.precision = 0.005;
+  int covered = 0, above = 0, most = 0;
+  double sum = 0;
+  for (int trial = 0; trial < kTrials; ++trial) {
+    const std::vector<Round> all =
+        quiet_rounds({1e-4, 1e-4, 1e-4}, 20, 0.004, static_cast<std::uint64_t>(trial) + 1);
+    int wanted = 5;
+    for (int before = 0; wanted != before;) {
+      before = wanted;
+      const std::vector<Round> some(all.begin(), all.begin() + wanted);
+      wanted = rounds_wanted(slots, some, wanted, options);
+    }
+    most = std::max(most, wanted);
+    const std::vector<Round> some(all.begin(), all.begin() + wanted);
+    const Interval ratio = conclude(slots, some, options).columns[1].ratio;
+    covered += ratio.low <= 1 && 1 <= ratio.high ? 1 : 0;
+    above += ratio.mid > 1 ? 1 : 0;
+    sum += std::log(ratio.mid);
+  }
+  EXPECT_EQ(most, 20) << "at most four times";
+  EXPECT_NEAR(sum / kTrials, 0, 0.0005);
+  EXPECT_NEAR(above, kTrials / 2, 40) << "four standard deviations";
+  EXPECT_GT(covered, kTrials * 85 / 100);
 }
 
 TEST(Conclude, NothingMeasuredIsNoisyNotACrash) {

@@ -163,6 +163,30 @@ INSTANTIATE_TEST_SUITE_P(Formats, SuiteText,
                                            Case{"csv", Format::csv}, Case{"json", Format::json}),
                          [](const auto& param) { return std::string(param.param.name); });
 
+// Served calls with other gaps than the usual are a mode and columns of their own.
+TEST(SuiteReport, EachMeanGapHasItsColumns) {
+  std::vector<Trial> trials = invented_suite_trials();
+  Trial slow =
+      invented_step("gemm 64x128x256 f16 acc=f32 nn", "server_10ms", 7, {2, 2, 2, 3}, "faster");
+  slow.latency_us = 31;
+  trials.push_back(slow);
+  const SuiteReport report = suite_report("invented", invented_suite(), trials);
+  EXPECT_EQ(time_in(report.rows[0], "server_10ms_ours"), 7);
+  EXPECT_EQ(time_in(report.rows[0], "server_10ms_lt_auto_us"), 14);
+  EXPECT_EQ(time_in(report.rows[0], "server_ours"), 3) << "the usual gaps";
+  const std::string csv = render_suite(report, Format::csv, {}).value();
+  const std::string title = csv.substr(0, csv.find('\n'));
+  EXPECT_TRUE(title.ends_with(
+      "server_10ms_ratio_low,server_10ms_ratio,server_10ms_ratio_high,server_10ms_verdict,"
+      "server_ours_latency_us,server_fastest_latency_us,server_10ms_ours_latency_us,"
+      "server_10ms_fastest_latency_us"))
+      << title;
+  const std::size_t second = title.size() + 1;
+  const std::string row = csv.substr(second, csv.find('\n', second) - second);
+  EXPECT_TRUE(row.ends_with(",1.9600,2.0000,2.0400,faster,11.000,14.000,31.000,")) << row;
+  EXPECT_EQ(std::ranges::count(row, ','), std::ranges::count(title, ','));
+}
+
 TEST(SuiteReport, JsonLinesAreNoFormatOfIt) {
   const auto text = render_suite(invented_report(), Format::jsonl, {});
   ASSERT_FALSE(text);

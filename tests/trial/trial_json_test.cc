@@ -69,7 +69,8 @@ Trial some_trial(Rng& rng) {
                 .comparison = some_text(rng),
                 .headline = rng.below(2) == 0,
                 .latency_us = some_number(rng),
-                .choice = some_text(rng)};
+                .choice = some_text(rng),
+                .algorithm = some_text(rng)};
   }
   if (rng.below(2) == 0) {
     trial.cubin = {static_cast<int>(rng()), static_cast<std::int64_t>(rng.next64()),

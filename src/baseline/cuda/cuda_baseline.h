@@ -24,6 +24,10 @@ struct CudaGemm {
 class CudaBaseline {
  public:
   virtual ~CudaBaseline() = default;
+  // Before prepare(): to take this algorithm, which algorithm() told in an earlier process, and not
+  // to choose. It is checked like any other. What is no algorithm of this library and device, or is
+  // not accepted or wrong, is chosen anew, and choice() says why.
+  virtual void recall(std::string algorithm) { static_cast<void>(algorithm); }
   // Chooses how to compute `sets` (the same problem in several operand sets), timing candidates if
   // the name says so, and leaves something in each C. Synchronous; called once before anything is
   // timed. Every status and the result of every algorithm that may be chosen is checked.
@@ -33,6 +37,8 @@ class CudaBaseline {
   // What prepare() chose, for the record: "algo=66 tile=128x256 stages=35 cluster=2x1 splitk=1
   // ...".
   [[nodiscard]] virtual std::string choice() const = 0;
+  // The same exactly, for recall(); empty where there is nothing to choose.
+  [[nodiscard]] virtual std::string algorithm() const { return {}; }
 };
 
 // cublas, cublaslt_heuristic, cublaslt_autotune, cublaslt_neighbours: available or not, with the

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The baseline that launches what a chooser found.
 #include "baseline/cuda/implementation.h"
+#include "vendor/exact_algo.h"
 
 #include <fmt/format.h>
 
@@ -15,10 +16,12 @@ class LtBaseline final : public CudaBaseline {
   LtBaseline(std::string_view name, CudaShared& shared, const Problem& problem, ChooseLt choose)
       : name_(name), shared_(shared), problem_(problem), choose_(std::move(choose)) {}
 
+  void recall(std::string algorithm) override { recalled_ = std::move(algorithm); }
+
   Status prepare(std::span<const CudaGemm> sets) override {
     auto search = LtSearch::open(shared_, problem_, sets);
     if (!search) return tl::unexpected(search.error());
-    auto pick = choose_once(name_, **search, choose_);
+    auto pick = this->pick(**search);
     if (!pick) return tl::unexpected(pick.error());
     // Loads its kernels, which a capture would not allow, and proves that the pick still runs where
     // it was remembered and not found.
@@ -27,6 +30,7 @@ class LtBaseline final : public CudaBaseline {
     }
     if (Status s = shared_.wait(); !s) return s;
     pick_ = std::move(*pick);
+    exact_ = vendor::exact_text(pick_.algo, (*search)->stamp());
     matmul_.emplace((*search)->take_matmul());
     return {};
   }
@@ -43,13 +47,28 @@ class LtBaseline final : public CudaBaseline {
   }
 
   std::string choice() const override { return pick_.text; }
+  std::string algorithm() const override { return exact_; }
 
  private:
+  Result<LtPick> pick(LtSearch& search) const {
+    if (recalled_.empty()) return choose_once(name_, search, choose_);
+    const auto algo = search.recall(recalled_);
+    if (!algo) {
+      auto found = choose_once(name_, search, choose_);
+      if (found) found->text += fmt::format(" (chosen anew: {})", algo.error().message);
+      return found;
+    }
+    const auto config = search.config_of(*algo);
+    if (!config) return tl::unexpected(config.error());
+    return LtPick{*algo, vendor::to_text(*config) + " (as chosen before)", {*algo}};
+  }
+
   std::string name_;
   CudaShared& shared_;
   Problem problem_;
   ChooseLt choose_;
   LtPick pick_;
+  std::string recalled_, exact_;  // as algorithm() tells it: asked for, taken
   std::optional<vendor::LtMatmul> matmul_;
 };
 

@@ -3,6 +3,7 @@
 #include "baseline/cuda/lt_search.h"
 
 #include "baseline/cuda/implementation.h"
+#include "vendor/exact_algo.h"
 
 #include <fmt/format.h>
 
@@ -139,6 +140,26 @@ Result<vendor::LtAlgo> LtSearch::admit(const vendor::LtAlgo& from,
   const auto plain = vendor::plain_algo(lt, shared_.lt_handle(), matmul_->gemm(), config.id);
   if (!plain) return plain;
   return within_limits(vendor::turned(lt, *plain, config));
+}
+
+Result<vendor::LtAlgo> LtSearch::recall(std::string_view exact) {
+  const auto algo = within_limits(vendor::algo_from_exact(exact, stamp()));
+  if (!algo) return algo;
+  const auto config = config_of(*algo);
+  if (!config) return tl::unexpected(config.error());
+  if ((config->reduction & ~limits_.reductions) != 0) {
+    return fail(ErrorCode::negative,
+                fmt::format("reduction scheme {} is not allowed", config->reduction));
+  }
+  if (const Status right = verify(*algo); !right) return tl::unexpected(right.error());
+  return algo;
+}
+
+std::string LtSearch::stamp() const {
+  const cuda::Context& context = shared_.context();
+  return fmt::format(
+      "cublasLt {} sm_{}{}x{}", shared_.lt().version, context.attribute(cuda::kCapabilityMajor),
+      context.attribute(cuda::kCapabilityMinor), context.attribute(cuda::kMultiprocessors));
 }
 
 Result<vendor::AlgoConfig> LtSearch::config_of(const vendor::LtAlgo& algo) const {

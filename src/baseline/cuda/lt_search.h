@@ -45,6 +45,12 @@ class LtSearch {
   [[nodiscard]] Result<vendor::LtAlgo> admit(const vendor::LtAlgo& from,
                                              const vendor::AlgoConfig& config) const;
 
+  // The algorithm that `exact` (vendor::exact_text) means here, if the library accepts it within
+  // our limits and its result is right.
+  [[nodiscard]] Result<vendor::LtAlgo> recall(std::string_view exact);
+  // Library and device, whose algorithms mean nothing to another.
+  [[nodiscard]] std::string stamp() const;
+
   [[nodiscard]] Result<vendor::AlgoConfig> config_of(const vendor::LtAlgo& algo) const;
   [[nodiscard]] Result<vendor::AlgoCapabilities> capabilities(std::int32_t id);
   // "cublaslt_autotune|gemm 64x64x64 ...|256 256 256": what a search's result depends on.

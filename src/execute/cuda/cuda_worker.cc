@@ -107,7 +107,8 @@ Result<CudaWorker> CudaWorker::start(const WorkerOptions& options, const Device&
 }
 
 Result<Opened> CudaWorker::open(const DeviceArena& arena, const Binary* candidate,
-                                const std::vector<std::string>& baselines) {
+                                const std::vector<std::string>& baselines,
+                                const std::map<std::string, std::string>& algorithms) {
   if (state_->busy) return fail(ErrorCode::internal, "the worker has a session open already");
   OpenRequest request;
   request.problem = to_text(arena.problem());
@@ -118,6 +119,10 @@ Result<Opened> CudaWorker::open(const DeviceArena& arena, const Binary* candidat
   request.workspace_in_use = arena.workspace_in_use();
   request.workspace_zeroed = arena.workspace_zeroed();
   request.vendor_search = state_->options.vendor_search;
+  for (const std::string& name : baselines) {
+    const auto known = algorithms.find(name);
+    request.algorithms.push_back(known == algorithms.end() ? std::string() : known->second);
+  }
   std::vector<int> fds = {arena.fd()};
   int binary = -1;
   if (candidate != nullptr) {
@@ -127,6 +132,7 @@ Result<Opened> CudaWorker::open(const DeviceArena& arena, const Binary* candidat
       return Opened{nullptr,
                     {Outcome::launch_error, "unreadable",
                      fmt::format("{}: {}", candidate->path.string(), std::strerror(errno))},
+                    {},
                     {}};
     }
     fds.push_back(binary);
@@ -152,7 +158,7 @@ Result<Opened> CudaWorker::open(const DeviceArena& arena, const Binary* candidat
   }
   if (binary >= 0) close(binary);
   if (primed.finding.rule == "launch" || primed.finding.rule == "cubin") {
-    return Opened{nullptr, primed.finding, {}};
+    return Opened{nullptr, primed.finding, {}, {}};
   }
   if (session == nullptr || !session->primed(baselines, primed)) {
     const bool ours = is_ours(primed.finding.rule) || baselines.empty();
@@ -166,8 +172,8 @@ Result<Opened> CudaWorker::open(const DeviceArena& arena, const Binary* candidat
     return fail(ErrorCode::environment,
                 fmt::format("the CUDA runner: {} {}", loaded.finding.rule, loaded.finding.detail));
   }
-  if (!loaded.finding.ok()) return Opened{nullptr, loaded.finding, {}};
-  return Opened{std::move(session), {}, primed.reply.choices};
+  if (!loaded.finding.ok()) return Opened{nullptr, loaded.finding, {}, {}};
+  return Opened{std::move(session), {}, primed.reply.choices, primed.reply.algorithms};
 }
 
 }  // namespace tilewright

@@ -10,6 +10,8 @@
 #include "execute/cuda/device_arena.h"
 #include "execute/session.h"
 
+#include <map>
+
 namespace tilewright {
 
 class CudaWorker {
@@ -21,9 +23,11 @@ class CudaWorker {
   CudaWorker(CudaWorker&&) noexcept;
   CudaWorker& operator=(CudaWorker&&) noexcept;
 
-  // As Worker::open. Names of baselines: baseline/cuda/cuda_baseline.h.
+  // As Worker::open. Names of baselines: baseline/cuda/cuda_baseline.h. `algorithms`: for some of
+  // them what an earlier Opened told, to be taken instead of a search (CudaBaseline::recall).
   [[nodiscard]] Result<Opened> open(const DeviceArena& arena, const Binary* candidate,
-                                    const std::vector<std::string>& baselines);
+                                    const std::vector<std::string>& baselines,
+                                    const std::map<std::string, std::string>& algorithms = {});
   // How often the runner had to be started again: a fault costs a restart.
   [[nodiscard]] int restarts() const;
 

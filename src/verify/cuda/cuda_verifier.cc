@@ -13,12 +13,12 @@ namespace tilewright {
 struct CudaVerifier::State {
   std::uint64_t seed;
   std::uint64_t proofs = 0;
-  std::unique_ptr<KernelBench> bench;
+  std::shared_ptr<KernelBench> bench;
   CudaShelf shelf;
   CudaGround timed_ground;
   TimedOutputs timed;
 
-  State(const DeviceArena& arena, std::unique_ptr<KernelBench> b, const VerifyOptions& options)
+  State(const DeviceArena& arena, std::shared_ptr<KernelBench> b, const VerifyOptions& options)
       : seed(options.seed),
         bench(std::move(b)),
         shelf(arena, *bench, seed_of(options.seed, 1)),
@@ -33,10 +33,15 @@ CudaVerifier::CudaVerifier(std::unique_ptr<State> state) : state_(std::move(stat
 
 Result<std::unique_ptr<CudaVerifier>> CudaVerifier::create(const DeviceArena& arena,
                                                            const Device& device, Compiler& compiler,
-                                                           VerifyOptions options) {
-  auto bench = KernelBench::open(arena.context(), compiler, device.cuda.capability);
-  if (!bench) return tl::unexpected(bench.error());
-  auto state = std::make_unique<State>(arena, *std::move(bench), options);
+                                                           VerifyOptions options,
+                                                           std::shared_ptr<KernelBench> kernels) {
+  if (!kernels || !kernels->trouble().ok()) {
+    auto bench = KernelBench::open(arena.context(), compiler, device.cuda.capability);
+    if (!bench) return tl::unexpected(bench.error());
+    kernels = *std::move(bench);
+  }
+  kernels->enter();
+  auto state = std::make_unique<State>(arena, std::move(kernels), options);
   if (const Finding& trouble = state->bench->trouble(); !trouble.ok()) {
     return fail(ErrorCode::environment, trouble.detail);
   }
@@ -46,6 +51,10 @@ Result<std::unique_ptr<CudaVerifier>> CudaVerifier::create(const DeviceArena& ar
 // What it owns is freed in the context.
 CudaVerifier::~CudaVerifier() {
   state_->bench->enter();
+}
+
+const std::shared_ptr<KernelBench>& CudaVerifier::kernels() const {
+  return state_->bench;
 }
 
 Verdict CudaVerifier::prove(Session& session, bool quick, bool ragged) {

@@ -7,17 +7,22 @@
 #include "execute/cuda/device_arena.h"
 #include "verify/verify.h"
 
+#include <memory>
+
 namespace tilewright {
+
+class KernelBench;
 
 class CudaVerifier final : public Verifier {
  public:
   // Compiles the checker's kernels for `device`, unless they are in the cache. The arena must
   // outlive the verifier. An Error if the kernels cannot be had or device memory is short; a fault
-  // later on is a finding with rule `verifier`, outcome noisy, and needs a new verifier.
-  [[nodiscard]] static Result<std::unique_ptr<CudaVerifier>> create(const DeviceArena& arena,
-                                                                    const Device& device,
-                                                                    Compiler& compiler,
-                                                                    VerifyOptions options);
+  // later on is a finding with rule `verifier`, outcome noisy, and needs a new verifier. `kernels`:
+  // those of an earlier verifier of this context and device, which spares loading them; if they
+  // had a fault, or are null, they are loaded.
+  [[nodiscard]] static Result<std::unique_ptr<CudaVerifier>> create(
+      const DeviceArena& arena, const Device& device, Compiler& compiler, VerifyOptions options,
+      std::shared_ptr<KernelBench> kernels = nullptr);
   ~CudaVerifier() override;
 
   Verdict prove(Session& session, bool quick = false, bool ragged = false) override;
@@ -26,6 +31,7 @@ class CudaVerifier final : public Verifier {
   void refresh() override;
   Finding check_timed(const std::vector<int>& ran) override;
   Finding replay(Session& session) override;
+  [[nodiscard]] const std::shared_ptr<KernelBench>& kernels() const;
 
  private:
   struct State;

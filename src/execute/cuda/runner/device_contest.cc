@@ -72,12 +72,16 @@ Done DeviceContest::open(const OpenRequest& request, int arena_fd, Reply& reply)
   workspace_ = request.workspace_in_use;
   zeroed_ = request.workspace_zeroed;
   vendor_search_ = request.vendor_search;
-  for (const std::string& name : request.baselines) {
-    if (Done made = prepare_baseline(name); !made) return made;
+  for (std::size_t i = 0; i < request.baselines.size(); ++i) {
+    const std::string& name = request.baselines[i];
+    const bool known = i < request.algorithms.size();
+    Done made = prepare_baseline(name, known ? request.algorithms[i] : std::string());
+    if (!made) return made;
     const Prepared& prepared = prepared_.at(name);
     names_.push_back(name);
     reply.prime_seconds.push_back(prepared.seconds);
     reply.choices.push_back(prepared.baseline->choice());
+    reply.algorithms.push_back(prepared.baseline->algorithm());
   }
   return {};
 }
@@ -107,8 +111,9 @@ Done DeviceContest::make_arena(const OpenRequest& request) {
   return {};
 }
 
-Done DeviceContest::prepare_baseline(const std::string& name) {
-  if (prepared_.contains(name)) return {};
+Done DeviceContest::prepare_baseline(const std::string& name, const std::string& algorithm) {
+  const auto before = prepared_.find(name);
+  if (before != prepared_.end() && before->second.recalled == algorithm) return {};
   const auto refused = [&name](const Error& error) {
     return failure("baseline", fmt::format("{}: {}", name, text(error)));
   };
@@ -122,6 +127,7 @@ Done DeviceContest::prepare_baseline(const std::string& name) {
                            .neighbours_seconds = usual.neighbours_seconds * vendor_search_});
   auto made = libraries_->make(name, problem_);
   if (!made) return refused(made.error());
+  if (!algorithm.empty()) (*made)->recall(algorithm);
   std::vector<CudaGemm> products;
   for (int set = 0; set < layout_.sets; ++set) {
     products.push_back(gemm(set, 1, timed_beta(problem_)));
@@ -138,7 +144,7 @@ Done DeviceContest::prepare_baseline(const std::string& name) {
     return failure(ran.error().word, fmt::format("{}; {}", ran.error().detail, name));
   }
   const double seconds = static_cast<double>(now_nanoseconds() - start) * 1e-9;
-  prepared_[name] = {std::move(*made), seconds};
+  prepared_[name] = {std::move(*made), seconds, algorithm};
   return {};
 }
 

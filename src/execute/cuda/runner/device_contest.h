@@ -69,12 +69,13 @@ class DeviceContest {
  private:
   struct Prepared {
     std::unique_ptr<CudaBaseline> baseline;
-    double seconds = 0;  // of one run
+    double seconds = 0;    // of one run
+    std::string recalled;  // the algorithm that was asked for
   };
   explicit DeviceContest(cuda::Context context) : context_(std::move(context)) {}
   [[nodiscard]] Done map_arena(const OpenRequest& request, int arena_fd);
   [[nodiscard]] Done make_arena(const OpenRequest& request);
-  [[nodiscard]] Done prepare_baseline(const std::string& name);
+  [[nodiscard]] Done prepare_baseline(const std::string& name, const std::string& algorithm);
   [[nodiscard]] tl::expected<DeviceCall, Failure> candidate_call(const GemmShape& sizes, int set,
                                                                  float alpha, float beta);
   [[nodiscard]] CudaOperands operands(int set, Owner owner) const;

@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a run has chosen, from invented trials.
+#include "cli/chosen.h"
+
+#include <gtest/gtest.h>
+
+namespace tilewright {
+namespace {
+
+Trial trial(const char* program, double us, double lt_us, const char* algorithm) {
+  Trial made;
+  made.problem = "gemm 8x8x8 f16 acc=f32 nn";
+  made.program = program;
+  made.outcome = Outcome::ok;
+  made.stage = "final";
+  made.time_us = us;
+  made.baselines["cublaslt_autotune"] = {.time_us = lt_us, .algorithm = algorithm};
+  made.baselines["cublas"] = {.time_us = lt_us};
+  return made;
+}
+
+TEST(Chosen, EachSideHasItsFastest) {
+  const auto chosen = chosen_in({trial("slow", 3, 1, "a"), trial("fast", 2, 2, "b")});
+  ASSERT_TRUE(chosen);
+  EXPECT_EQ(chosen->program, "fast");
+  ASSERT_EQ(chosen->algorithms.size(), 1U) << "cuBLAS has no choice";
+  EXPECT_EQ(chosen->algorithms.at("cublaslt_autotune"), "a");
+}
+
+TEST(Chosen, OnlyProvenProgramsOfOurOwnThatWereTimedInFull) {
+  Trial screened = trial("screened", 0.1, 0.1, "screened");
+  screened.stage = "screen";
+  Trial wrong = trial("wrong", 0.1, 0.1, "wrong");
+  wrong.outcome = Outcome::wrong;
+  Trial foreign = trial("source:00ff", 0.1, 1, "library");
+  Trial served = trial("served", 0.1, 2, "served");
+  served.policy = "served: nearest";
+  EXPECT_FALSE(chosen_in({}));
+  EXPECT_FALSE(chosen_in({screened, wrong, foreign, served}));
+  const auto chosen = chosen_in({screened, wrong, foreign, served, trial("ours", 5, 5, "")});
+  ASSERT_TRUE(chosen);
+  EXPECT_EQ(chosen->program, "ours");
+  EXPECT_EQ(chosen->algorithms.at("cublaslt_autotune"), "library")
+      << "the vendor's side is the vendor's, whoever ran beside it";
+}
+
+}  // namespace
+}  // namespace tilewright
