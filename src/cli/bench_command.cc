@@ -72,8 +72,9 @@ class BenchRun {
     if (!format) return tl::unexpected(format.error());
     format_ = *format;
     const std::optional<Effort> effort = effort_from(flags_.effort);
-    if (!effort) {
-      return fail(ErrorCode::usage, fmt::format("--effort: unknown effort '{}'", flags_.effort),
+    if (!effort || *effort == Effort::scout) {
+      return fail(ErrorCode::usage,
+                  fmt::format("--effort: '{}' is no effort of a bench", flags_.effort),
                   "efforts: normal, sweep");
     }
     effort_ = *effort;

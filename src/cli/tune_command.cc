@@ -47,7 +47,7 @@ Result<TuneOptions> options_of(const TuneFlags& flags, const Cli& cli) {
   const std::optional<Effort> effort = effort_from(flags.effort);
   if (!effort) {
     return fail(ErrorCode::usage, fmt::format("--effort: unknown effort '{}'", flags.effort),
-                "efforts: normal, sweep");
+                "efforts: normal, sweep, scout");
   }
   options.effort = *effort;
   if (Status status = add_settings(options, cli); !status) return tl::unexpected(status.error());
@@ -169,7 +169,8 @@ void add_tune(CLI::App& app, Cli& cli) {
       ->capture_default_str();
   command
       ->add_option("--effort", flags->effort,
-                   "normal, or sweep: shorter timings and one finalist, for many problems")
+                   "normal; sweep: shorter timings and one finalist, for many problems; scout: as "
+                   "sweep, with finals too short for a verdict, before `bench --chosen-in`")
       ->capture_default_str();
   command->add_option("--baseline", flags->baselines, "Only these baselines in the final timing");
   command->add_option("--run", flags->run, "Name of the run (default: derived from the flags)");

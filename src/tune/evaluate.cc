@@ -39,6 +39,7 @@ void fail_trial(Trial& trial, const Finding& finding) {
 std::optional<Effort> effort_from(std::string_view name) {
   if (name == "normal") return Effort::normal;
   if (name == "sweep") return Effort::sweep;
+  if (name == "scout") return Effort::scout;
   return std::nullopt;
 }
 
@@ -50,7 +51,7 @@ EvaluationPlan screening_plan(const Device& device, Mode mode, const std::string
   plan.measure = options_for(device, mode);
   plan.measure.rounds = 3;
   plan.measure.burst_seconds = device.kind == DeviceKind::cuda ? 0.003 : 0.006;
-  if (effort == Effort::sweep) plan.measure.burst_seconds /= 2;
+  if (is_hasty(effort)) plan.measure.burst_seconds /= 2;
   plan.measure.self_pair = false;
   plan.measure.min_calls = 1;
   if (!reference.empty()) plan.baselines = {reference};
@@ -65,9 +66,14 @@ EvaluationPlan final_plan(const Device& device, Mode mode,
     plan.measure.rounds = 9;
     plan.measure.burst_seconds = 0.008;
   }
-  if (effort == Effort::sweep) {
+  if (is_hasty(effort)) {
     plan.measure.rounds = 5;
     plan.measure.burst_seconds /= 4;
+  }
+  if (effort == Effort::scout) {
+    plan.measure.rounds = 3;  // too few for a verdict, so noise need not be known
+    plan.measure.burst_seconds /= 2;
+    plan.measure.self_pair = false;
   }
   plan.baselines = baselines;
   // Its process and its operands cost seconds, which a sweep has not.

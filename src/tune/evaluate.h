@@ -24,10 +24,15 @@ namespace tilewright {
 
 // How much is measured for a decision. sweep: for many problems in little time, with wider
 // intervals, one finalist, and a quarter of the usual time for the vendor library's own search.
-enum class Effort { normal, sweep };
+// scout: the same search, but finals too short for a verdict, for winners that another run times.
+enum class Effort { normal, sweep, scout };
 [[nodiscard]] std::optional<Effort> effort_from(std::string_view name);
+// Whether there are many problems, and little time for each.
+[[nodiscard]] constexpr bool is_hasty(Effort effort) {
+  return effort != Effort::normal;
+}
 [[nodiscard]] constexpr double vendor_search(Effort effort) {
-  return effort == Effort::sweep ? 0.25 : 1;
+  return is_hasty(effort) ? 0.25 : 1;
 }
 
 // The baselines of a workbench.

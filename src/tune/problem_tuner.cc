@@ -31,7 +31,7 @@ std::size_t compile_ahead(const Device& device) {
 }
 
 std::size_t finalists(Effort effort) {
-  return effort == Effort::sweep ? 1 : 3;
+  return is_hasty(effort) ? 1 : 3;
 }
 constexpr int kDefaultTrials = 64;        // when no budget is given
 constexpr double kFinalsShare = 0.4;      // of a problem's time, at most
@@ -90,7 +90,7 @@ struct ProblemTuner::State {
     query.device = bench_.device.fingerprint();
     query.mode = name_of(bench_.options.mode);
     // A sweep passes through too many problems to learn each from all others.
-    if (bench_.options.effort == Effort::sweep) query.problem = to_text(result_.problem);
+    if (is_hasty(bench_.options.effort)) query.problem = to_text(result_.problem);
     Result<std::vector<Trial>> history = bench_.database.select(query);
     if (!history) return tl::unexpected(history.error());
     const std::string text = to_text(result_.problem);

@@ -54,8 +54,7 @@ class Line {
 
   Status begin_from(std::size_t first) {
     constexpr std::size_t kEarly = 3;
-    const bool early =
-        bench_.options.effort == Effort::sweep && bench_.device.kind == DeviceKind::cuda;
+    const bool early = is_hasty(bench_.options.effort) && bench_.device.kind == DeviceKind::cuda;
     const std::size_t end = std::min(problems_.size(), first + 1 + (early ? kEarly : 0));
     for (next_ = std::max(next_, first); next_ < end; ++next_) {
       if (next_ > first && bench_.options.resume) {

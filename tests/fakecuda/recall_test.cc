@@ -110,5 +110,29 @@ TEST_F(RecallTest, WhatCannotBeTakenIsChosenAnewAndSaysWhy) {
   EXPECT_THAT(choice_of("nonsense"), HasSubstr("(chosen anew: it was of "));
 }
 
+// The graphs of baselines outlive a candidate's session, and those of other operands do not.
+TEST_F(RecallTest, BaselinesKeepTheirGraphsFromCandidateToCandidate) {
+  auto worker = CudaWorker::start({}, device_);
+  ASSERT_TRUE(worker) << worker.error().message;
+  Burst burst;
+  burst.contestant = "cublas";
+  burst.calls = 70;
+  const auto timed = [&](const std::vector<std::string>& names) {
+    auto opened = worker->open(*arena_, nullptr, names);
+    ASSERT_TRUE(opened) << opened.error().message;
+    for (const std::string& name : names) {
+      burst.contestant = name;
+      const TimingReply reply = opened->session->time({burst, burst});
+      EXPECT_TRUE(reply.finding.ok()) << reply.finding.detail;
+      EXPECT_EQ(reply.samples.size(), 2U);
+    }
+  };
+  timed({"cublas", "cublaslt_heuristic"});
+  timed({"cublas", "cublaslt_heuristic"});
+  timed({"cublaslt_heuristic", "cublas"});  // the same numbers for others
+  timed({"cublas"});
+  EXPECT_EQ(worker->restarts(), 0);
+}
+
 }  // namespace
 }  // namespace tilewright

@@ -11,8 +11,8 @@ TEST_F(CudaProof, SampledLinesOfALargeProduct) {
        {"gemm 3000x2000x5000 f16 acc=f32 nn", "gemm 1000x4100x6001 bf16 acc=f32 tt"}) {
     const Problem p = problem_of(text);
     Operands data = draw(p, DataKind::normal, 5);
-    const cuda::Buffer a = bench->upload(data.a);
-    const cuda::Buffer b = bench->upload(data.b);
+    const PooledMemory a = bench->upload(data.a);
+    const PooledMemory b = bench->upload(data.b);
     const ReferenceLimits limits{0, 0, 16};
     const DeviceReference got =
         device_reference(*bench, p, packed_device_a(p, a.address()),

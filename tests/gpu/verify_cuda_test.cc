@@ -48,8 +48,8 @@ TEST_F(CudaProof, TheReferenceIsTheHosts) {
     Operands data = draw(p, DataKind::normal, 5);
     const Reference wanted = reference(p, packed_a(p, data.a), packed_b(p, data.b), whole(p), true,
                                        1, std::numeric_limits<std::int64_t>::max());
-    const cuda::Buffer a = bench->upload(data.a);
-    const cuda::Buffer b = bench->upload(data.b);
+    const PooledMemory a = bench->upload(data.a);
+    const PooledMemory b = bench->upload(data.b);
     for (const ReferenceLimits limits : {kThorough, ReferenceLimits{0, 0, 7}}) {
       const DeviceReference got =
           device_reference(*bench, p, packed_device_a(p, a.address()),

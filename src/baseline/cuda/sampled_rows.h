@@ -18,6 +18,9 @@ namespace tilewright {
 [[nodiscard]] std::vector<std::int64_t> sampled_rows(std::int64_t total, int most,
                                                      std::uint64_t seed);
 
+// How many rows of so many columns are looked at: 64, fewer where they are long, 16 at least.
+[[nodiscard]] int rows_for(std::int64_t columns);
+
 // |x - y| <= relative * max(|x|, |y|) + of_scale * (root mean square of the reference).
 struct RowTolerance {
   double relative = 0, of_scale = 0;

@@ -82,7 +82,7 @@ class CudaGround final : public Ground {
   KernelBench& bench_;
   Owner owner_;
   std::vector<Placed> placed_;
-  cuda::Buffer digests_;      // as remembered, by set and matrix
+  PooledMemory digests_;      // as remembered, by set and matrix
   int last_ = 0, other_ = 0;  // the sets placed last
 };
 

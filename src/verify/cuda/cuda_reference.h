@@ -35,20 +35,20 @@ struct SamplePlan {
 
 struct DeviceStrip {
   Chosen batches, rows, cols;
-  cuda::Buffer sum, magnitude;  // the second is empty if not asked for
+  PooledMemory sum, magnitude;  // the second is empty if not asked for
 };
 // B x and |B| 1 by groups of columns, for one B.
 struct WeighedOperand {
-  cuda::Buffer weights, sum, magnitude;
+  PooledMemory weights, sum, magnitude;
 };
 // A (B x) and |A| (|B| 1), or C x and |C| 1; the magnitude is f32 in the first, f64 in the second.
 struct WeighedResult {
-  cuda::Buffer sum, magnitude;
+  PooledMemory sum, magnitude;
 };
 struct DeviceReference {
   bool full = true;
   std::int64_t k = 0;
-  cuda::Buffer lists;  // that the strips point into
+  PooledMemory lists;  // that the strips point into
   std::vector<DeviceStrip> strips;
   // If not full, and asked for.
   std::optional<WeighedOperand> operand;

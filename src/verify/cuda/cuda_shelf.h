@@ -73,7 +73,7 @@ class CudaShelf {
  private:
   struct Table {  // a recipe here and on the device
     std::shared_ptr<const Recipe> recipe;
-    cuda::Buffer values, ordinals;
+    PooledMemory values, ordinals;
     std::uint64_t seed = 0;
   };
   Drawing on_device(const Table& table, std::uint64_t seed) const;
@@ -92,7 +92,7 @@ class CudaShelf {
   std::map<DataKind, FeedPointer> fixed_;
   std::vector<RaggedFeed> ragged_;
   std::size_t kept_bytes_ = 0;  // of references on the device
-  cuda::Buffer scratch_a_, scratch_b_;
+  PooledMemory scratch_a_, scratch_b_;
   std::uint64_t feeds_ = 0, in_scratch_ = 0;  // numbers of feeds
 };
 

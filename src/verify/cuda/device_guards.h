@@ -43,7 +43,7 @@ class DeviceGuards {
  private:
   struct Block {  // of one set
     std::vector<GuardPlace> places;
-    cuda::Buffer stretches;  // of the places that are not gaps, which come first
+    PooledMemory stretches;  // of the places that are not gaps, which come first
     std::int64_t count = 0;
   };
   void prepare(KernelBench& bench);

@@ -133,11 +133,11 @@ void KernelBench::launch(Kernel kernel, std::int64_t blocks, void** arguments) {
   worked(d.check(d.LaunchKernelEx(&config, functions_[which], arguments, nullptr), what));
 }
 
-cuda::Buffer KernelBench::allocate(std::size_t bytes) {
+PooledMemory KernelBench::allocate(std::size_t bytes) {
   if (!trouble_.ok()) return {};
-  auto buffer = cuda::Buffer::allocate(context_, bytes);
-  if (buffer) return *std::move(buffer);
-  worked(tl::unexpected(buffer.error()));
+  auto memory = pool_->take(bytes);
+  if (memory) return *std::move(memory);
+  worked(tl::unexpected(memory.error()));
   return {};
 }
 

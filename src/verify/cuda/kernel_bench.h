@@ -11,6 +11,7 @@
 #include "compile/compile.h"
 #include "device/cuda/context.h"
 #include "verify/cuda/kernels/arguments.h"
+#include "verify/cuda/memory_pool.h"
 
 #include <array>
 #include <cstddef>
@@ -81,12 +82,12 @@ class KernelBench {
   [[nodiscard]] std::int64_t blocks_for(std::int64_t items) const;
   static constexpr unsigned kThreads = 256;
 
-  // Contents are undefined; an empty buffer if there is trouble.
-  [[nodiscard]] cuda::Buffer allocate(std::size_t bytes);
+  // Contents are undefined; empty if there is trouble.
+  [[nodiscard]] PooledMemory allocate(std::size_t bytes);
   void set_bytes(cuda::Pointer at, unsigned char value, std::size_t bytes);
   template <class T>
-  [[nodiscard]] cuda::Buffer upload(const std::vector<T>& values) {
-    cuda::Buffer buffer = allocate(values.size() * sizeof(T));
+  [[nodiscard]] PooledMemory upload(const std::vector<T>& values) {
+    PooledMemory buffer = allocate(values.size() * sizeof(T));
     upload_to(buffer.address(), values);
     return buffer;
   }
@@ -110,7 +111,8 @@ class KernelBench {
   [[nodiscard]] std::size_t memory_bytes() const { return memory_bytes_; }
 
  private:
-  explicit KernelBench(const cuda::Context& context) : context_(context) {}
+  explicit KernelBench(const cuda::Context& context)
+      : context_(context), pool_(std::make_shared<MemoryPool>(context)) {}
   void launch(Kernel kernel, std::int64_t blocks, void** arguments);
   void copy_in(cuda::Pointer to, const void* from, std::size_t bytes);
   void copy_out(void* to, cuda::Pointer from, std::size_t bytes);
@@ -121,7 +123,8 @@ class KernelBench {
   std::array<cuda::Function, kKernelNames.size()> functions_{};
   cuda::Stream stream_ = nullptr;
   Finding trouble_;
-  cuda::Buffer results_;
+  std::shared_ptr<MemoryPool> pool_;
+  PooledMemory results_;
   std::int64_t most_blocks_ = 1024;
   std::size_t memory_bytes_ = 0;
 };
@@ -132,7 +135,7 @@ template <class T>
   return reinterpret_cast<T*>(static_cast<std::uintptr_t>(address));
 }
 template <class T>
-[[nodiscard]] T* device_pointer(const cuda::Buffer& buffer) {
+[[nodiscard]] T* device_pointer(const PooledMemory& buffer) {
   return device_pointer<T>(buffer.address());
 }
 

@@ -73,6 +73,9 @@ class DeviceContest {
     std::string recalled;  // the algorithm that was asked for
   };
   explicit DeviceContest(cuda::Context context) : context_(std::move(context)) {}
+  [[nodiscard]] bool is_mapped(const OpenRequest& request) const;
+  // The same operands and the same baselines in the same order as the session before.
+  [[nodiscard]] bool continues(const OpenRequest& request) const;
   [[nodiscard]] Done map_arena(const OpenRequest& request, int arena_fd);
   [[nodiscard]] Done make_arena(const OpenRequest& request);
   [[nodiscard]] Done prepare_baseline(const std::string& name, const std::string& algorithm);

@@ -79,6 +79,14 @@ void LaunchGraphs::clear() {
   made_.clear();
 }
 
+void LaunchGraphs::forget(int contestant) {
+  std::erase_if(made_, [&](const auto& entry) {
+    if (entry.first.contestant != contestant) return false;
+    driver_->GraphExecDestroy(entry.second);
+    return true;
+  });
+}
+
 Result<cuda::GraphExec> LaunchGraphs::graph(const Key& key,
                                             const std::function<Status(int)>& enqueue) {
   if (const auto found = made_.find(key); found != made_.end()) return found->second;

@@ -54,6 +54,7 @@ class LaunchGraphs {
   // The graph of `launches` calls of enqueue(0), enqueue(1), ..., instantiated and uploaded.
   [[nodiscard]] Result<cuda::GraphExec> graph(const Key& key,
                                               const std::function<Status(int)>& enqueue);
+  void forget(int contestant);
   void clear();
 
  private:
