@@ -147,11 +147,11 @@ TEST(Bench, TimesWhatAnEarlierRunChose) {
                                            "--mode",
                                            "offline,server",
                                            "--gap-us",
-                                           "100,1000",
+                                           "50,300",
                                            "--effort",
                                            "sweep",
                                            "--precision",
-                                           "20",
+                                           "50",
                                            "--baseline",
                                            "reference",
                                            "--server-baseline",
@@ -164,8 +164,8 @@ TEST(Bench, TimesWhatAnEarlierRunChose) {
     if (trial.run == "two") timed.insert(trial.problem + " " + trial.mode);
   }
   EXPECT_EQ(timed.size(), 6U) << "two shapes in three modes\n" << done.output;
-  EXPECT_TRUE(timed.contains("gemm 4x8x8 f16 acc=f32 nn server_100us"));
-  EXPECT_TRUE(timed.contains("gemm 4x8x8 f16 acc=f32 nn server_1ms"));
+  EXPECT_TRUE(timed.contains("gemm 4x8x8 f16 acc=f32 nn server_50us"));
+  EXPECT_TRUE(timed.contains("gemm 4x8x8 f16 acc=f32 nn server_300us"));
 
   const Completion nobody =
       run_in(place, {"--skip-self-check", "bench", "--suite", "tiny.csv", "--chosen-in", "three"});
