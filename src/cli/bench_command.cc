@@ -180,7 +180,7 @@ class BenchRun {
     CandidateArgument argument = flags_.candidate;
     std::map<std::string, std::string> algorithms;
     if (!flags_.chosen_in.empty()) {
-      Result<Chosen> chosen = chosen_before(problem);
+      Result<EarlierChoice> chosen = chosen_before(problem);
       if (!chosen) return tl::unexpected(chosen.error());
       argument.program = chosen->program;
       algorithms = std::move(chosen->algorithms);
@@ -195,7 +195,7 @@ class BenchRun {
     return Contender{*std::move(candidate), std::nullopt, std::move(algorithms)};
   }
 
-  Result<Chosen> chosen_before(const Problem& problem) {
+  Result<EarlierChoice> chosen_before(const Problem& problem) {
     TrialQuery query;
     query.problem = to_text(problem);
     query.device = device_.fingerprint();
@@ -203,7 +203,7 @@ class BenchRun {
     if (flags_.chosen_in != kAnyRun) query.run = flags_.chosen_in;
     Result<std::vector<Trial>> trials = database_->select(query);
     if (!trials) return tl::unexpected(trials.error());
-    std::optional<Chosen> chosen = chosen_in(*trials);
+    std::optional<EarlierChoice> chosen = chosen_in(*trials);
     if (!chosen) {
       return fail(ErrorCode::negative, fmt::format("--chosen-in {}: no proven program of {}",
                                                    flags_.chosen_in, query.problem));

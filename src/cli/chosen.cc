@@ -6,7 +6,7 @@
 
 namespace tilewright {
 
-std::optional<Chosen> chosen_in(const std::vector<Trial>& trials) {
+std::optional<EarlierChoice> chosen_in(const std::vector<Trial>& trials) {
   const Trial* ours = nullptr;
   std::map<std::string, const BaselineTime*> theirs;
   for (const Trial& trial : trials) {
@@ -22,7 +22,7 @@ std::optional<Chosen> chosen_in(const std::vector<Trial>& trials) {
     if (ours == nullptr || trial.time_us < ours->time_us) ours = &trial;
   }
   if (ours == nullptr) return std::nullopt;
-  Chosen chosen;
+  EarlierChoice chosen;
   chosen.program = ours->program;
   for (const auto& [name, best] : theirs) chosen.algorithms[name] = best->algorithm;
   return chosen;

@@ -12,7 +12,7 @@
 
 namespace tilewright {
 
-struct Chosen {
+struct EarlierChoice {
   std::string program;                            // ours
   std::map<std::string, std::string> algorithms;  // BaselineTime::algorithm, by baseline
 };
@@ -20,6 +20,6 @@ struct Chosen {
 // From the trials of one problem, device and mode: our fastest proven program that was timed in
 // full, and of each baseline the fastest algorithm that is recorded. Nothing without such a
 // program.
-[[nodiscard]] std::optional<Chosen> chosen_in(const std::vector<Trial>& trials);
+[[nodiscard]] std::optional<EarlierChoice> chosen_in(const std::vector<Trial>& trials);
 
 }  // namespace tilewright

@@ -19,7 +19,7 @@ Trial trial(const char* program, double us, double lt_us, const char* algorithm)
   return made;
 }
 
-TEST(Chosen, EachSideHasItsFastest) {
+TEST(EarlierChoice, EachSideHasItsFastest) {
   const auto chosen = chosen_in({trial("slow", 3, 1, "a"), trial("fast", 2, 2, "b")});
   ASSERT_TRUE(chosen);
   EXPECT_EQ(chosen->program, "fast");
@@ -27,7 +27,7 @@ TEST(Chosen, EachSideHasItsFastest) {
   EXPECT_EQ(chosen->algorithms.at("cublaslt_autotune"), "a");
 }
 
-TEST(Chosen, OnlyProvenProgramsOfOurOwnThatWereTimedInFull) {
+TEST(EarlierChoice, OnlyProvenProgramsOfOurOwnThatWereTimedInFull) {
   Trial screened = trial("screened", 0.1, 0.1, "screened");
   screened.stage = "screen";
   Trial wrong = trial("wrong", 0.1, 0.1, "wrong");
