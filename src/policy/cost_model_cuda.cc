@@ -326,7 +326,7 @@ CudaEstimate estimate_cuda(const Program& p, const Problem& problem, const Devic
              : p.word("form") == "direct" ? sm80_direct(p, problem, chip, device, c)
                                           : sm80_tile(p, problem, chip, device, c);
   k.group = static_cast<double>(p.number("group"));
-  k.raster_n = p.word("raster") == "n";
+  k.raster_n = p.word("raster").starts_with("n");
 
   const double m = static_cast<double>(problem.m), n = static_cast<double>(problem.n);
   const double batch = static_cast<double>(problem.batch);

@@ -41,6 +41,14 @@ Decision raster() {
   return {"raster", {"m", "n"}, {}, "the axis along which groups of tiles are formed"};
 }
 
+Decision raster_in_blocks() {
+  return {"raster",
+          {"m", "n", "m4", "n4"},
+          {},
+          "the axis along which groups of tiles are formed; m4, n4: walked in blocks of 4 x 4 "
+          "tiles, which 16 CTAs of a GPC share"};
+}
+
 Decision group() {
   return {
       "group",
@@ -69,22 +77,16 @@ Reason oversized(const Choices& choices, std::string_view key, std::int64_t size
 }
 
 Cluster cluster_of(std::string_view word) {
-  Cluster cluster;
-  if (word.starts_with("near")) {
-    cluster.near = word.back() - '0';
-  } else if (!word.empty()) {
-    cluster.m = word.front() - '0';
-    cluster.n = word.back() - '0';
-  }
-  return cluster;
+  if (word.empty()) return {};
+  return {word.front() - '0', word.back() - '0'};
 }
 
 Reason surplus_group(const Choices& choices, std::int64_t tiles_m, std::int64_t tiles_n) {
-  const std::int64_t tiles = choices.is("raster", "m") ? tiles_m : tiles_n;
+  const std::int64_t tiles = choices.word("raster").starts_with("m") ? tiles_m : tiles_n;
   const std::int64_t group = choices.number("group");
   if (group == 1 || group <= tiles) return std::nullopt;
   return fmt::format("{} exceeds the {} tiles along {}", said(choices, "group"), tiles,
-                     choices.word("raster"));
+                     choices.word("raster").substr(0, 1));
 }
 
 int alignment_of(std::int64_t stride, std::int64_t rows, std::int64_t batch) {

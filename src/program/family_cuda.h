@@ -17,6 +17,7 @@ namespace cuda_family {
 [[nodiscard]] Decision split_k();  // CTAs to a tile
 [[nodiscard]] Decision reduce();   // exists if split_k > 1
 [[nodiscard]] Decision raster();
+[[nodiscard]] Decision raster_in_blocks();
 [[nodiscard]] Decision group();
 [[nodiscard]] Decision sizes();
 
@@ -35,10 +36,9 @@ namespace cuda_family {
 // Groups of more tiles than there are along the raster's axis.
 [[nodiscard]] std::optional<std::string> surplus_group(const Choices& choices, std::int64_t tiles_m,
                                                        std::int64_t tiles_n);
-// What a program of sm90 says of clusters: m x n CTAs that share A and B by multicast, or `near`
-// CTAs that share nothing but a GPC.
+// What a program of sm90 says of clusters: m x n CTAs that share A and B by multicast.
 struct Cluster {
-  int m = 1, n = 1, near = 1;
+  int m = 1, n = 1;
 };
 [[nodiscard]] Cluster cluster_of(std::string_view word);
 // Columns of the chunks, of 64 rows, in which a staged epilogue of sm90 stores a tile.

@@ -39,11 +39,9 @@ std::vector<Decision> decisions() {
       split_k(),
       reduce(),
       {"cluster",
-       {"1x1", "2x1", "1x2", "2x2", "near2", "near4", "near8"},
+       {"1x1", "2x1", "1x2", "2x2", "4x1", "1x4", "4x2", "2x4"},
        {{"reduce", {"", "workspace", "spread"}}, {"schedule", {"cooperative", "pingpong"}}},
-       "CTAs along M that share B, by CTAs along N that share A, with multicast; near: so many "
-       "CTAs "
-       "that follow each other run in one GPC, and what they read at once is fetched once"},
+       "CTAs along M that share B, by CTAs along N that share A, with multicast"},
       {"grid",
        {"tiles", "persistent"},
        {{"split_k", {"1"}}, {"schedule", {"cooperative", "pingpong", "gather"}}},
@@ -55,7 +53,7 @@ std::vector<Decision> decisions() {
        "direct: pairs as they lie in registers; exchange: lanes trade pairs for wide runs; tma: "
        "through shared memory by the copy engine; shared: the same by threads, for rows of C that "
        "no tensor map can describe; deferred: as tma, while the next tile is multiplied"},
-      raster(),
+      raster_in_blocks(),
       group(),
       sizes(),
   };
@@ -162,15 +160,22 @@ std::vector<Rule> rules() {
   add("cluster-parts", {"tile_m", "tile_n", "cluster"},
       [](const Choices& c, const Problem& p, const Device&) -> Reason {
         // Stored along K a box is cut by rows of the tile, in whole groups of 8; else by K.
-        if (p.b_transposed && c.number("tile_n") % (8 * cluster_m(c)) != 0) {
-          return fmt::format("{} cannot be cut into {} parts of whole groups of 8",
-                             said(c, "tile_n"), cluster_m(c));
+        for (const auto& [key, parts] : {std::pair{"tile_n", p.b_transposed ? cluster_m(c) : 1},
+                                         std::pair{"tile_m", p.a_transposed ? 1 : cluster_n(c)}}) {
+          if (c.number(key) % (8 * parts) == 0) continue;
+          return fmt::format("{} cannot be cut into {} parts of whole groups of 8", said(c, key),
+                             parts);
         }
-        if (cluster_m(c) > 1 && tiles_of(p.m, c.number("tile_m")) < 2) {
-          return fmt::format("{}: there is one tile along M", said(c, "cluster"));
+        // More than half of a cluster has tiles.
+        const std::int64_t m = tiles_of(p.m, c.number("tile_m"));
+        const std::int64_t n = tiles_of(p.n, c.number("tile_n"));
+        if (cluster_m(c) > 1 && m <= cluster_m(c) / 2) {
+          return fmt::format("{}: {} along M", said(c, "cluster"),
+                             m == 1 ? "one tile" : "few tiles");
         }
-        if (cluster_n(c) > 1 && tiles_of(p.n, c.number("tile_n")) < 2) {
-          return fmt::format("{}: there is one tile along N", said(c, "cluster"));
+        if (cluster_n(c) > 1 && n <= cluster_n(c) / 2) {
+          return fmt::format("{}: {} along N", said(c, "cluster"),
+                             n == 1 ? "one tile" : "few tiles");
         }
         return std::nullopt;
       });
@@ -213,21 +218,6 @@ std::vector<Rule> rules() {
         if (c.is("grid", "persistent")) return std::nullopt;
         return "epilogue=deferred stores while the next tile is multiplied: grid=persistent";
       });
-  add("near-grid", {"tile_m", "tile_n", "split_k", "cluster", "grid"},
-      [](const Choices& c, const Problem& p, const Device&) -> Reason {
-        const int near = cluster_of(c.word("cluster")).near;
-        if (near == 1) return std::nullopt;
-        if (c.number("split_k") > 1) {
-          return said(c, "cluster") + ": tiles that share K are apart in the grid: split_k=1";
-        }
-        if (c.is("grid", "persistent")) {
-          return said(c, "cluster") + ": CTAs that take many tiles: grid=tiles";
-        }
-        const std::int64_t tiles =
-            tiles_of(p.m, c.number("tile_m")) * tiles_of(p.n, c.number("tile_n")) * p.batch;
-        if (tiles >= near) return std::nullopt;
-        return fmt::format("{} for {} tiles", said(c, "cluster"), tiles);
-      });
   add("shared-memory",
       {"schedule", "consumers", "tile_m", "tile_n", "tile_k", "stages", "reduce", "epilogue"},
       [](const Choices& c, const Problem&, const Device& d) -> Reason {
@@ -244,6 +234,12 @@ std::vector<Rule> rules() {
       [](const Choices& c, const Problem& p, const Device&) {
         return surplus_group(c, tiles_of(tiles_of(p.m, c.number("tile_m")), cluster_m(c)),
                              tiles_of(tiles_of(p.n, c.number("tile_n")), cluster_n(c)));
+      });
+  add("raster-blocks", {"raster", "group"},
+      [](const Choices& c, const Problem&, const Device&) -> Reason {
+        const bool blocks = c.is("raster", "m4") || c.is("raster", "n4");
+        if (!blocks || c.number("group") >= 8) return std::nullopt;
+        return fmt::format("{} cuts groups of 8 and more: {}", said(c, "raster"), said(c, "group"));
       });
   return rules;
 }

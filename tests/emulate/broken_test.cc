@@ -40,6 +40,10 @@ constexpr Subject kTwoChunks = {
     "sm90 schedule=cooperative consumers=2 tile_m=128 tile_n=128 tile_k=64 stages=2 split_k=1 "
     "cluster=1x1 grid=persistent in_flight=0 epilogue=tma raster=m group=1 sizes=runtime",
     "264x264x136 f16 acc=f32 tn"};
+constexpr Subject kDeferred = {
+    "sm90 schedule=cooperative consumers=2 tile_m=128 tile_n=128 tile_k=64 stages=2 split_k=1 "
+    "cluster=1x1 grid=persistent in_flight=1 epilogue=deferred raster=m group=1 sizes=runtime",
+    "264x264x40 f16 acc=f32 nn"};
 constexpr Subject kAcross = {
     "sm90 schedule=single tile_m=64 tile_n=48 tile_k=64 stages=2 split_k=1 in_flight=1 "
     "epilogue=direct raster=m group=1 sizes=runtime",
@@ -97,10 +101,9 @@ constexpr Fault kFaults[] = {
     {"CounterNotSetBack", kSplit, "split_k.cuh", "if (before == kSplit - 1) *counter = 0;", ""},
     {"SlicesOfNextTile", kSplit, "split_k.cuh", "partial + s * per_slice", "partial + per_slice"},
     {"StageReleasedWhileRead", kAlongK, "sm90_gemm.cuh", "wgmma_wait<1>();", ""},
-    {"FullNotAwaited", kAlongK, "sm90_gemm.cuh",
-     "wait(shared.full + 8 * stage, static_cast<u32>(i / C.stages & 1));", ""},
-    {"EmptyNotAwaited", kAlongK, "sm90_gemm.cuh", "            wait_empty(shared, i);\n", ""},
-    {"StageOfWrongPhase", kAlongK, "sm90_gemm.cuh", "i / C.stages & 1) ^ 1U", "i / C.stages & 1)"},
+    {"FullNotAwaited", kAlongK, "sm90_gemm.cuh", "wait(shared.full + 8 * at.stage, at.pass);", ""},
+    {"EmptyNotAwaited", kAlongK, "sm90_gemm.cuh", "            wait_empty(shared, at);\n", ""},
+    {"StageOfWrongPhase", kAlongK, "sm90_gemm.cuh", "at.pass ^ 1U);", "at.pass);"},
     {"FewerBytesExpected", kAlongK, "sm90_gemm.cuh", "arrive_expecting(full, kStageBytes);",
      "arrive_expecting(full, kStageBytes - 128);"},
     {"BarriersNotFenced", kAlongK, "sm90_gemm.cuh", "      fence_barrier_init();\n", ""},
@@ -108,7 +111,7 @@ constexpr Fault kFaults[] = {
      "if (kTma && issues) wait_stores_read<1>();", ""},
     {"NoProxyFence", kAlongK, "sm90_epilogue.cuh", "    if (kTma) fence_async_proxy();\n", ""},
     {"LeavesBeforeStored", kAlongK, "sm90_epilogue.cuh",
-     "if (warp_id() % 4 == 0 && lane_id() == 0) wait_stores_read<0>();", ""},
+     "if (warp_id() % 4 == 0 && elect_lane()) wait_stores_read<0>();", ""},
     {"WrongStrideAlongK", kAlongK, "sm90_operand.cuh", "descriptor(address, 16, 1024, 128)",
      "descriptor(address, 16, 512, 128)"},
     {"WrongAdvance", kAlongK, "sm90_operand.cuh", "step % 4 * 32", "step % 4 * 64"},
@@ -137,7 +140,7 @@ constexpr Fault kFaults[] = {
     {"LeavesWhileAPeerReads", kCluster, "split_k.cuh", "cluster_sync();  // nobody", "// nobody"},
     {"BufferWhileRingIsRead", kCluster, "sm90_gemm.cuh",
      "        named_barrier(1, kHolders);\n        reduce_in", "        reduce_in"},
-    {"OneSliceTwice", kCluster, "sm90_gemm.cuh", "? rank\n", "? rank / 2 * 2\n"},
+    {"OneSliceTwice", kCluster, "sm90_plan.cuh", "? rank\n", "? rank / 2 * 2\n"},
     {"PartsOfThoseWhoLeftForgotten", kSpread, "split_k.cuh", "1U << slice | seen / kLeft",
      "1U << slice"},
     {"LeavesThoughAllHaveCome", kSpread, "split_k.cuh",
@@ -154,7 +157,7 @@ constexpr Fault kFaults[] = {
     {"LastGatheredSeenBeforeTheyCame", kGatherAsync, "sm90_gemm.cuh",
      "wait_copies<0>();\n      for (int rest", "for (int rest"},
     {"GatheredIntoAFullStage", kGatherLoose, "sm90_gemm.cuh",
-     "        wait_empty(shared, i);\n        const u32 full", "        const u32 full"},
+     "        wait_empty(shared, at);\n        const u32 full", "        const u32 full"},
     {"GatheredWithoutProxyFence", kGatherLoose, "sm90_gemm.cuh",
      "fence_async_proxy();\n      arrive(shared.full", "arrive(shared.full"},
     {"GatheredUnswizzled", kGatherLoose, "sm90_gather.cuh", "Boxed::kSwizzle - 16", "0"},
@@ -163,7 +166,13 @@ constexpr Fault kFaults[] = {
     {"GatheredBeyondTheMatrix", kGatherLoose, "copy_tile.cuh",
      "reinterpret_cast<const u16*>(window + 2) <= tile.end", "true"},
     {"RowsCopiedBeforeTheyAreThere", kStaged, "sm90_epilogue.cuh",
-     "          named_barrier(barrier, 128);\n          const int at_row", "const int at_row"},
+     "    named_barrier(to.barrier, 128);\n    const int at_row", "const int at_row"},
+    {"HeldTileStoredElsewhere", kDeferred, "sm90_gemm.cuh", "held.at = w;",
+     "held.at = work(p, p.first);"},
+    {"ChunksBeyondKForgotten", kDeferred, "sm90_gemm.cuh", "return chunk >= p.count_k;",
+     "return false;"},
+    {"LastTileForgotten", kDeferred, "sm90_gemm.cuh", "[](int) { return true; }",
+     "[](int) { return false; }"},
     {"PackedFromTheWrongByte", kPacked, "copy_tile.cuh", "0x5432", "0x3210"},
     {"PackedBeyondTheMatrix", kPacked, "repack.cuh", "left < 8 ? static_cast<int>(left) : 8", "8"},
     {"PackedBeyondTheMatrixByVectors", kPacked, "copy_tile.cuh",
@@ -198,8 +207,8 @@ EmulatedCall call_of(const Subject& subject, int seed) {
 
 TEST(Emulated, SubjectsAreRightAsTheyAre) {
   for (const Subject& subject :
-       {kTiled, kSplit, kAlongK, kTwoChunks, kAcross, kMulticast, kDonating, kCluster, kSpread,
-        kGatherAsync, kGatherLoose, kStaged, kPacked}) {
+       {kTiled, kSplit, kAlongK, kTwoChunks, kDeferred, kAcross, kMulticast, kDonating, kCluster,
+        kSpread, kGatherAsync, kGatherLoose, kStaged, kPacked}) {
     const ScratchFolder folder;
     const auto kernel = made(subject, folder, {});
     ASSERT_TRUE(kernel) << kernel.error().message;

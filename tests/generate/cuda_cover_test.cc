@@ -221,7 +221,6 @@ struct NoWgmma {};
 // The headers' plan() and work() against duty_of(), for every CTA of a grid.
 template <tw::Sm90Config C>
 void compare(const GemmShape& s, std::int64_t batch) {
-  using Kernel = tw::Sm90Gemm<C, NoWgmma>;
   Placement p;
   p.hopper = true;
   p.tile_m = C.tile_m, p.tile_n = C.tile_n, p.tile_k = C.tile_k;
@@ -241,11 +240,11 @@ void compare(const GemmShape& s, std::int64_t batch) {
   for (unsigned y = 0; y < slices; ++y) {
     for (unsigned x = 0; x < ctas; ++x) {
       blockIdx = {x, y, 0};
-      const auto plan = Kernel::plan(sizes, static_cast<int>(batch), sizes.k);
+      const auto plan = tw::Sm90Tiles<C>::plan(sizes, static_cast<int>(batch), sizes.k);
       const Duty duty = duty_of(p, s.m, s.n, s.k, batch, {ctas, slices, 1}, {x, y, 0});
       std::vector<Duty::Piece> pieces;
       for (int i = plan.first; i < plan.total; i += plan.step) {
-        const auto work = Kernel::work(plan, i);
+        const auto work = tw::Sm90Tiles<C>::work(plan, i);
         EXPECT_EQ(work.row0 % C.tile_m, 0);
         EXPECT_EQ(work.column0 % C.tile_n, 0);
         pieces.push_back({work.entry, {work.row0 / C.tile_m, work.column0 / C.tile_n}});
@@ -308,17 +307,21 @@ TEST(CudaHeaders, PlansOfSm90AreTheAssumedOnes) {
                      .reduce = Reduce::workspace}>();
 }
 
-template <int kGroup>
+template <int kGroup, int kMajor = kGroup, int kMinor = 1>
 void compare_rasters() {
   Placement p;
   p.group = kGroup;
+  p.blocks = kMajor < kGroup;
   for (const int rows : {1, 2, 3, 5, 8, 33}) {
     for (const int columns : {1, 2, 7, 16, 31}) {
       for (int i = 0; i < rows * columns; ++i) {
         for (const bool along_n : {false, true}) {
           p.along_n = along_n;
-          const tw::Tile tile = along_n ? tw::raster<kGroup, true>(i, rows, columns)
-                                        : tw::raster<kGroup, false>(i, rows, columns);
+          p.cluster_m = p.blocks ? 4 / (along_n ? kMinor : kMajor) : 1;
+          p.cluster_n = p.blocks ? 4 / (along_n ? kMajor : kMinor) : 1;
+          const tw::Tile tile = along_n
+                                    ? tw::raster<kGroup, true, kMajor, kMinor>(i, rows, columns)
+                                    : tw::raster<kGroup, false, kMajor, kMinor>(i, rows, columns);
           ASSERT_EQ((TileAt{tile.m, tile.n}), raster_of(p, i, rows, columns))
               << i << " of " << rows << "x" << columns << " group " << kGroup;
         }
@@ -333,6 +336,17 @@ TEST(CudaHeaders, RasterWalksBands) {
   compare_rasters<4>();
   compare_rasters<8>();
   compare_rasters<32>();
+}
+TEST(CudaHeaders, RasterWalksBlocks) {
+  compare_rasters<8, 4, 4>();
+  compare_rasters<16, 4, 2>();
+  compare_rasters<8, 2, 4>();
+  compare_rasters<32, 1, 4>();
+}
+TEST(CudaHeaders, ClustersAreDealt) {
+  for (const int count : {1, 2, 7, 8, 15, 66, 132}) {
+    for (int i = 0; i < count; ++i) EXPECT_EQ(tw::dealt(i, count), dealt_of(i, count)) << count;
+  }
 }
 
 // Boxes, parts and thread counts that the generator repeats from the headers.

@@ -25,7 +25,7 @@ struct Placement {
   std::int64_t split = 1;
   bool split_in_cluster = false;
   int group = 1;
-  bool along_n = false;
+  bool along_n = false, blocks = false;
 
   [[nodiscard]] std::int64_t cluster() const {
     return cluster_m * cluster_n * (hopper && split_in_cluster ? split : 1);
@@ -41,14 +41,17 @@ inline Placement placement_of(const Program& p) {
   out.tile_k = out.direct ? 32 : p.number("tile_k");
   out.warps_k = out.hopper ? 1 : p.number("warps_k");
   if (out.hopper) {
-    out.cluster_m = p.word("cluster").starts_with("2") ? 2 : 1;
-    out.cluster_n = p.word("cluster").ends_with("2") ? 2 : 1;
+    if (const std::string_view cluster = p.word("cluster"); !cluster.empty()) {
+      out.cluster_m = cluster.front() - '0';
+      out.cluster_n = cluster.back() - '0';
+    }
     out.persistent = p.word("grid") == "persistent";
   }
   out.split = p.number("split_k");
   out.split_in_cluster = p.word("reduce") == "cluster";
   out.group = static_cast<int>(p.number("group"));
-  out.along_n = p.word("raster") == "n";
+  out.along_n = p.word("raster").front() == 'n';
+  out.blocks = p.word("raster").back() == '4';
   return out;
 }
 
@@ -58,20 +61,37 @@ struct TileAt {
 };
 
 // Bands of `group` rows of tiles (columns, if along_n), one after the other; within a band column
-// by column (row by row). The last band may be lower.
+// by column (row by row), or in blocks of 4 x 4 tiles, of which the first across come first, then
+// those along. The last band and the last blocks may be smaller.
 inline TileAt raster_of(const Placement& p, std::int64_t index, std::int64_t rows,
                         std::int64_t columns) {
   const std::int64_t bands_of = p.along_n ? columns : rows, length = p.along_n ? rows : columns;
-  std::int64_t from = 0;
-  for (;; from += p.group) {
-    const std::int64_t height = std::min<std::int64_t>(p.group, bands_of - from);
-    if (index < height * length) {
-      // A band of one is walked along itself.
-      const std::int64_t along = index / height, across = from + index % height;
-      return p.along_n ? TileAt{along, across} : TileAt{across, along};
+  const std::int64_t block_across =
+      p.blocks ? 4 / (p.along_n ? p.cluster_n : p.cluster_m) : p.group;
+  const std::int64_t block_along = p.blocks ? 4 / (p.along_n ? p.cluster_m : p.cluster_n) : 1;
+  for (std::int64_t band = 0;; band += p.group) {
+    const std::int64_t band_end = std::min<std::int64_t>(band + p.group, bands_of);
+    for (std::int64_t x = 0; x < length; x += block_along) {
+      for (std::int64_t y = band; y < band_end; y += block_across) {
+        for (std::int64_t along = x; along < std::min(x + block_along, length); ++along) {
+          for (std::int64_t across = y; across < std::min(y + block_across, band_end); ++across) {
+            if (index-- == 0) return p.along_n ? TileAt{along, across} : TileAt{across, along};
+          }
+        }
+      }
     }
-    index -= height * length;
   }
+}
+
+// Clusters are dealt to eight GPCs in turn; those of a GPC take tiles that follow each other.
+inline std::int64_t dealt_of(std::int64_t index, std::int64_t count) {
+  std::int64_t place = 0;
+  for (std::int64_t gpc = 0; gpc < 8; ++gpc) {
+    for (std::int64_t i = gpc; i < count; i += 8, ++place) {
+      if (i == index) return place;
+    }
+  }
+  return -1;
 }
 
 struct Duty {
@@ -94,10 +114,12 @@ inline Duty duty_of(const Placement& p, std::int64_t m, std::int64_t n, std::int
   const std::int64_t columns = up(up(n, p.tile_n), p.cluster_n);
   if (p.hopper) {
     const std::int64_t cluster = p.cluster(), rank = block[0] % cluster;
-    const std::int64_t step = p.persistent ? grid[0] / cluster : rows * columns * batch;
+    const std::int64_t clusters = grid[0] / cluster, at = block[0] / cluster;
+    const std::int64_t first = cluster > 1 ? dealt_of(at, clusters) : at;
+    const std::int64_t step = p.persistent ? clusters : rows * columns * batch;
     duty.slice = p.split == 1 ? 0 : p.split_in_cluster ? rank : block[1];
     const bool shares = p.cluster_m * p.cluster_n > 1;
-    for (std::int64_t i = block[0] / cluster; i < rows * columns * batch; i += step) {
+    for (std::int64_t i = first; i < rows * columns * batch; i += step) {
       TileAt tile = raster_of(p, i % (rows * columns), rows, columns);
       tile.m = tile.m * p.cluster_m + (shares ? rank % p.cluster_m : 0);
       tile.n = tile.n * p.cluster_n + (shares ? rank / p.cluster_m : 0);

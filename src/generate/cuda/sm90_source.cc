@@ -136,7 +136,8 @@ Fields fields_of(const Program& p, const Problem& problem, Form form, const Shap
   f.flag("persistent", p.word("grid") == "persistent");
   f.number("in_flight", p.number("in_flight"));
   f.number("group", p.number("group"));
-  f.flag("raster_n", p.word("raster") == "n");
+  f.flag("raster_n", p.word("raster").starts_with("n"));
+  if (p.word("raster").ends_with("4")) f.flag("blocks", true);
   if (s.split > 1) {
     f.number("split", s.split);
     f.word("reduce", "Reduce", p.word("reduce"));
@@ -179,11 +180,8 @@ TensorMapSpec map_of(char operand, bool along_k, int extent, int depth, int shar
 
 // Tiles of all batch entries, with those that fill the last clusters.
 std::string tiles_text(const Shape& s) {
-  const auto [m, n, near] = s.cluster;
-  if (m * n == 1) {
-    const std::string tiles = fmt::format("cdiv(M,{})*cdiv(N,{})*batch", s.m, s.n);
-    return near == 1 ? tiles : fmt::format("roundup({},{})", tiles, near);
-  }
+  const auto [m, n] = s.cluster;
+  if (m * n == 1) return fmt::format("cdiv(M,{})*cdiv(N,{})*batch", s.m, s.n);
   return fmt::format("cdiv(cdiv(M,{}),{})*cdiv(cdiv(N,{}),{})*batch*{}", s.m, m, s.n, n, m * n);
 }
 
@@ -213,8 +211,7 @@ Launch launch_of(const Program& p, const Problem& problem, Form form, const Shap
       cuda.arguments.emplace_back(argument);
     }
   }
-  const int cluster =
-      p.word("reduce") == "cluster" ? s.split : s.cluster.m * s.cluster.n * s.cluster.near;
+  const int cluster = p.word("reduce") == "cluster" ? s.split : s.cluster.m * s.cluster.n;
   std::string ctas = tiles_text(s);
   if (p.word("reduce") == "cluster") ctas += fmt::format("*{}", cluster);
   if (p.word("grid") == "persistent") ctas = fmt::format("min({},slots)", ctas);

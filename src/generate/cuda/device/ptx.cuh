@@ -49,6 +49,16 @@ __device__ __forceinline__ u32 shared_address(const void* pointer) {
   return static_cast<u32>(__cvta_generic_to_shared(pointer));
 }
 
+// True in one lane of a warp that is all here, and the compiler knows that it is one: an address
+// for the copy engine has to be the same in all lanes, else it loops over them (PTX ISA,
+// elect.sync).
+__device__ __forceinline__ bool elect_lane() {
+  u32 elected;
+  asm volatile("{\n.reg .pred p;\nelect.sync _|p, 0xffffffff;\nselp.u32 %0, 1, 0, p;\n}"
+               : "=r"(elected));
+  return elected != 0;
+}
+
 // A barrier of `threads` threads, whole warps; 0 is __syncthreads (PTX ISA 9.7.13.1).
 __device__ __forceinline__ void named_barrier(int id, int threads) {
   asm volatile("bar.sync %0, %1;" ::"r"(id), "r"(threads) : "memory");

@@ -22,7 +22,7 @@ struct Sm90Config {
   bool persistent = false;
   int in_flight = 1;  // groups of wgmma under way when a stage is waited for
   int group = 1;
-  bool raster_n = false;
+  bool raster_n = false, blocks = false;
   int split = 1;
   Reduce reduce = Reduce::none;
   Epilogue epilogue = Epilogue::direct;

@@ -17,8 +17,8 @@
 #pragma once
 
 #include "generate/cuda/device/barrier.cuh"
-#include "generate/cuda/device/raster.cuh"
 #include "generate/cuda/device/sm90_config.cuh"
+#include "generate/cuda/device/sm90_plan.cuh"
 
 namespace tw {
 
@@ -42,9 +42,11 @@ struct Sm90Gemm {
                            : kSpecialised       ? 32
                                                 : 0),
     kSteps = C.tile_k / 16,
-    kMulticast = C.cluster_m * C.cluster_n,
-    kClusterSplit = C.reduce == Reduce::cluster ? C.split : 1,
-    kCluster = kMulticast * kClusterSplit,
+    kMulticast = Sm90Tiles<C>::kMulticast,
+    kClusterSplit = Sm90Tiles<C>::kClusterSplit,
+    // Stages that are filled before everybody is told: one warpgroup does nothing else meanwhile,
+    // and clusters must meet.
+    kFirst = kMulticast > 1 || !kSpecialised ? C.stages : min_of(C.stages, 2),
     // Warps that release a stage, in this CTA and in those that it sends to or receives from.
     kReleases = 4 * (kPingpong ? 1 : C.consumers) * (C.cluster_m + C.cluster_n - 1),
   };
@@ -77,62 +79,23 @@ struct Sm90Gemm {
     u32 ring, full, empty, stores, flag;
     unsigned char* base;
   };
-  struct Work {  // one tile
-    int row0, column0, entry;
-  };
-  // What this CTA has to do, the same in all its threads.
-  struct Plan {
-    int clusters_m, clusters_n;  // tiles of clusters
-    int total;                   // of all batch entries
-    int first, step;             // this CTA's
-    int first_k, count_k;        // in tiles of K
-    int part_m, part_n;          // which part of the cluster
-  };
-
-  __device__ __forceinline__ static Plan plan(const Sizes& s, int batch, int depth) {
-    Plan p;
-    p.clusters_m = ceil_div(ceil_div(s.m, C.tile_m), C.cluster_m);
-    p.clusters_n = ceil_div(ceil_div(s.n, C.tile_n), C.cluster_n);
-    p.total = p.clusters_m * p.clusters_n * batch;
-    p.first = static_cast<int>(blockIdx.x) / kCluster;
-    p.step = C.persistent ? static_cast<int>(gridDim.x) / kCluster : p.total;
-    const int rank = kCluster > 1 ? static_cast<int>(blockIdx.x) % kCluster : 0;
-    p.part_m = kMulticast > 1 ? rank % C.cluster_m : 0;
-    p.part_n = kMulticast > 1 ? rank / C.cluster_m : 0;
-    const int slice = C.reduce == Reduce::cluster ? rank
-                      : C.reduce != Reduce::none  ? static_cast<int>(blockIdx.y)
-                                                  : 0;
-    const int tiles_k = ceil_div(depth, C.tile_k);
-    const int share = ceil_div(tiles_k, C.split);
-    p.first_k = slice * share;
-    p.count_k = min(share, tiles_k - p.first_k);
-    // Without anything to sum, one tile from beyond K, which reads as zeros: so that accumulators
-    // have one source, or they would be copied, and spilled. (A map of K = 0 has one column.)
-    if (p.count_k <= 0) {
-      p.first_k = max(ceil_div(s.k, C.tile_k), 1);
-      p.count_k = 1;
-    }
-    return p;
-  }
+  using Tiles = Sm90Tiles<C>;
+  using Plan = typename Tiles::Plan;
+  using Work = typename Tiles::Work;
+  using Place = RingPlace<C.stages>;
   __device__ __forceinline__ static Work work(const Plan& p, int index) {
-    const int per_entry = p.clusters_m * p.clusters_n;
-    const int entry = index / per_entry;
-    const Tile tile =
-        raster<C.group, C.raster_n>(index - entry * per_entry, p.clusters_m, p.clusters_n);
-    return {(tile.m * C.cluster_m + p.part_m) * C.tile_m,
-            (tile.n * C.cluster_n + p.part_n) * C.tile_n, entry};
+    return Tiles::work(p, index);
   }
 
   // What is to be loaded: what no peer gets or sends a part of, what is multicast, or both.
   enum class Loads { own, multicast, all };
 
-  // Fills stage `i % stages` with tile `k` of K.
+  // Fills stage `stage` with tile `k` of K.
   template <Loads kLoads = Loads::all>
   __device__ __forceinline__ static void feed(const Arguments& arg, const Shared& shared,
-                                              const Plan& p, const Work& w, int i, int k) {
+                                              const Plan& p, const Work& w, int stage, int k) {
     constexpr bool kLoadsA = kLoads == Loads::all || (C.cluster_n == 1) == (kLoads == Loads::own);
     constexpr bool kLoadsB = kLoads == Loads::all || (C.cluster_m == 1) == (kLoads == Loads::own);
-    const int stage = i % C.stages;
     const u32 full = shared.full + 8 * stage;
     const u32 to = shared.ring + stage * kStageBytes;
     if constexpr (kLoads != Loads::multicast) arrive_expecting(full, kStageBytes);
@@ -152,19 +115,20 @@ struct Sm90Gemm {
                                                 const Plan& p, int depth) {
     const int thread = static_cast<int>(threadIdx.x) - kHolders;
     const Sizes& s = arg.sizes;
-    const auto fill = [&](int i) {
+    const auto fill = [&](int stage) {
       fence_async_proxy();
-      arrive(shared.full + 8 * (i % C.stages));
+      arrive(shared.full + 8 * stage);
     };
+    Place at{0, 0}, late{0, 0};
     int i = 0;
     for (int index = p.first; index < p.total; index += p.step) {
       const Work w = work(p, index);
       const u16* a = arg.source.a + w.entry * s.sa;
       const u16* b = arg.source.b + w.entry * s.sb;
       for (int tile = 0; tile < p.count_k; ++tile, ++i) {
-        wait_empty(shared, i);
-        const u32 full = shared.full + 8 * (i % C.stages);
-        const u32 to = shared.ring + i % C.stages * kStageBytes;
+        wait_empty(shared, at);
+        const u32 full = shared.full + 8 * at.stage;
+        const u32 to = shared.ring + at.stage * kStageBytes;
         const int k = (p.first_k + tile) * C.tile_k;
         if (kBoxedBytes > 0 && thread == 0) {
           arrive_expecting(full, kBoxedBytes);
@@ -184,15 +148,19 @@ struct Sm90Gemm {
         if constexpr (kAsync) {
           commit_copies();
           wait_copies<kLag>();
-          if (i >= kLag) fill(i - kLag);
+          if (i >= kLag) {
+            fill(late.stage);
+            late.next();
+          }
         } else {
-          fill(i);
+          fill(at.stage);
         }
+        at.next();
       }
     }
     if constexpr (kLag > 0) {
       wait_copies<0>();
-      for (int rest = max(i - kLag, 0); rest < i; ++rest) fill(rest);
+      for (int rest = max(i - kLag, 0); rest < i; ++rest, late.next()) fill(late.stage);
     }
   }
   // One bit for each CTA along N in the first row of the cluster.
@@ -203,8 +171,8 @@ struct Sm90Gemm {
   }
 
   // All lanes of a warp call it; one arrives for the warp, in every CTA that fills this stage here.
-  __device__ __forceinline__ static void release(const Shared& shared, const Plan& p, int i) {
-    const u32 empty = shared.empty + 8 * (i % C.stages);
+  __device__ __forceinline__ static void release(const Shared& shared, const Plan& p, int stage) {
+    const u32 empty = shared.empty + 8 * stage;
     const int lane = lane_id();
     if constexpr (kMulticast == 1) {
       if (lane == 0) arrive(empty);
@@ -214,23 +182,25 @@ struct Sm90Gemm {
       if (peer) arrive_at(empty, static_cast<u32>(lane));
     }
   }
-  __device__ __forceinline__ static void wait_empty(const Shared& shared, int i) {
-    wait(shared.empty + 8 * (i % C.stages), static_cast<u32>(i / C.stages & 1) ^ 1U);
+  __device__ __forceinline__ static void wait_empty(const Shared& shared, const Place& at) {
+    wait(shared.empty + 8 * at.stage, at.pass ^ 1U);
   }
 
-  // The products of one tile by one warpgroup: `i` is the ring's count at its first stage.
-  // during(k) runs while the products of k are under way and the stage before it is released;
-  // issued() when all are under way.
+  // The products of one tile by one warpgroup, from stage `at` on, which moves on.
+  // during(k, before) runs while the products of k are under way and the stage before it, `before`,
+  // is released; issued() when all are under way.
   template <class Accumulators, class During, class Issued>
   __device__ __forceinline__ static void multiply(Accumulators& sums, const Shared& shared,
-                                                  const Plan& p, int first_block, int i,
+                                                  const Plan& p, int first_block, Place& at,
                                                   const During& during, const Issued& issued) {
-    for (int k = 0; k < p.count_k; ++k, ++i) {
-      const int stage = i % C.stages;
-      wait(shared.full + 8 * stage, static_cast<u32>(i / C.stages & 1));
-      const u32 at = shared.ring + stage * kStageBytes;
-      const u64 a = A::describe(at) + A::advance(first_block, 0);
-      const u64 b = B::describe(at + A::kBytes);
+    const u64 first_a = A::describe(shared.ring) + A::advance(first_block, 0);
+    const u64 first_b = B::describe(shared.ring + A::kBytes);
+    Place before = at;
+    for (int k = 0; k < p.count_k; ++k) {
+      wait(shared.full + 8 * at.stage, at.pass);
+      // A descriptor counts 16 bytes, and no stage lies beyond what its address field holds.
+      const u64 a = first_a + static_cast<u32>(at.stage * (kStageBytes / 16));
+      const u64 b = first_b + static_cast<u32>(at.stage * (kStageBytes / 16));
       wgmma_fence();
 #pragma unroll
       for (int step = 0; step < kSteps; ++step) {
@@ -242,43 +212,45 @@ struct Sm90Gemm {
       }
       wgmma_commit();
       if constexpr (C.in_flight == 0) {
-        during(k);
+        during(k, before);
         wgmma_wait<0>();
-        release(shared, p, i);
+        release(shared, p, at.stage);
       } else {
         wgmma_wait<1>();
-        if (k > 0) release(shared, p, i - 1);
-        during(k);
+        if (k > 0) release(shared, p, before.stage);
+        during(k, before);
       }
+      before = at;
+      at.next();
     }
     issued();
     wgmma_wait<0>();
-    if (C.in_flight > 0) release(shared, p, i - 1);
+    if (C.in_flight > 0) release(shared, p, before.stage);
   }
 
   // multiply() as the schedule has it.
   template <class Accumulators, class During>
   __device__ __forceinline__ static void multiply(Accumulators& sums, const Arguments& arg,
                                                   const Shared& shared, const Plan& p,
-                                                  const Work& w, int group, int i,
+                                                  const Work& w, int group, Place& at,
                                                   const During& during) {
     if constexpr (kPingpong) {
       // One warpgroup issues at a time; the other's first products queue behind its last ones.
       named_barrier(2 + group, 256);
-      multiply(sums, shared, p, 0, i, during, [group] { named_arrive(3 - group, 256); });
+      multiply(sums, shared, p, 0, at, during, [group] { named_arrive(3 - group, 256); });
     } else if constexpr (kSpecialised) {
-      multiply(sums, shared, p, group * kBlocks, i, during, [] {});
+      multiply(sums, shared, p, group * kBlocks, at, during, [] {});
     } else {
-      const auto refill = [&](int k) {
-        // Stage k - 1 is free: the tile `stages` further may come.
+      const auto refill = [&](int k, Place before) {
+        // The stage before is free: the tile `stages` further may come.
         const int next = k - 1 + C.stages;
-        if (k > 0 && next < p.count_k && threadIdx.x == 0) {
-          wait_empty(shared, next);
-          feed(arg, shared, p, w, next, p.first_k + next);
+        if (k > 0 && next < p.count_k && warp_id() == 0 && elect_lane()) {
+          wait_empty(shared, {before.stage, before.pass ^ 1U});
+          feed(arg, shared, p, w, before.stage, p.first_k + next);
         }
         __syncwarp();
       };
-      multiply(sums, shared, p, 0, i, refill, [] {});
+      multiply(sums, shared, p, 0, at, refill, [] {});
     }
   }
 
@@ -286,11 +258,11 @@ struct Sm90Gemm {
   template <class During>
   __device__ __forceinline__ static void accumulate(Sums& sums, const Arguments& arg,
                                                     const Shared& shared, const Plan& p,
-                                                    const Work& w, int group, int i,
+                                                    const Work& w, int group, Place& at,
                                                     const During& during) {
     if constexpr (C.f16_sums) {
       u32 half_sums[kBlocks][kColumns][2];
-      multiply(half_sums, arg, shared, p, w, group, i, during);
+      multiply(half_sums, arg, shared, p, w, group, at, during);
 #pragma unroll
       for (int b = 0; b < kBlocks; ++b) {
 #pragma unroll
@@ -305,7 +277,7 @@ struct Sm90Gemm {
         }
       }
     } else {
-      multiply(sums, arg, shared, p, w, group, i, during);
+      multiply(sums, arg, shared, p, w, group, at, during);
 #pragma unroll
       for (int b = 0; b < kBlocks; ++b) {
 #pragma unroll
@@ -319,10 +291,10 @@ struct Sm90Gemm {
 
   // One tile. `last`: this warpgroup has no further one.
   __device__ __forceinline__ static void consume(const Arguments& arg, const Shared& shared,
-                                                 const Plan& p, const Work& w, int group, int i,
+                                                 const Plan& p, const Work& w, int group, Place& at,
                                                  bool last) {
     Sums sums;
-    accumulate(sums, arg, shared, p, w, group, i, [](int) {});
+    accumulate(sums, arg, shared, p, w, group, at, [](int, Place) {});
     // Nothing more is waited for from the peers, and they may leave once all have said so: before
     // what is stored, so that nobody waits for it.
     if constexpr (kMulticast > 1) {
@@ -350,11 +322,11 @@ struct Sm90Gemm {
                                                           int group) {
     Held held;
     held.any = false;
-    int i = 0;
-    for (int index = p.first; index < p.total; index += p.step, i += p.count_k) {
+    Place at{0, 0};
+    for (int index = p.first; index < p.total; index += p.step) {
       const Work w = work(p, index);
       Sums sums;
-      accumulate(sums, arg, shared, p, w, group, i, [&](int k) {
+      accumulate(sums, arg, shared, p, w, group, at, [&](int k, Place) {
         store_held(arg, shared, group, held, [k](int chunk) { return chunk == k; });
       });
       if constexpr (kMulticast > 1) {
@@ -433,11 +405,11 @@ struct Sm90Gemm {
     shared.empty = shared.full + 8 * C.stages;
     shared.flag = shared.empty + 8 * C.stages;
     const int depth = C.scaled && arg.alpha == 0.0F ? 0 : arg.sizes.k;
-    const Plan p = plan(arg.sizes, arg.batch, depth);
+    const Plan p = Tiles::plan(arg.sizes, arg.batch, depth);
     const int warp = warp_id();
-    const bool feeds = warp == (kSpecialised ? 4 * C.consumers : 0);
+    const bool feeds = warp == (kSpecialised ? 4 * C.consumers : 0) && elect_lane();
     int fed = 0;  // tiles of K under way before everybody is told
-    if (feeds && lane_id() == 0) {
+    if (feeds) {
       if constexpr (!C.gather_a) prefetch_map(arg.map_a);
       if constexpr (!C.gather_b) prefetch_map(arg.map_b);
       for (int i = 0; i < C.stages; ++i) {
@@ -447,7 +419,7 @@ struct Sm90Gemm {
       fence_barrier_init();
       if (!kGathers && p.first < p.total) {
         const Work w = work(p, p.first);
-        for (; fed < min(C.stages, p.count_k); ++fed) {
+        for (; fed < min(kFirst, p.count_k); ++fed) {
           feed<kMulticast == 1 ? Loads::all : Loads::own>(arg, shared, p, w, fed, p.first_k + fed);
         }
       }
@@ -456,15 +428,18 @@ struct Sm90Gemm {
     if constexpr (kMulticast > 1) {
       __syncwarp();
       cluster_sync();
-      for (int i = 0; i < fed; ++i) {  // nothing may come before all expect it
-        feed<Loads::multicast>(arg, shared, p, work(p, p.first), i, p.first_k + i);
+      if (feeds) {  // nothing may come before all expect it
+        for (int i = 0; i < fed; ++i) {
+          feed<Loads::multicast>(arg, shared, p, work(p, p.first), i, p.first_k + i);
+        }
       }
     } else {
       __syncthreads();
     }
 
     if (!kSpecialised) {
-      if (p.first < p.total) consume(arg, shared, p, work(p, p.first), 0, 0, true);
+      Place at{0, 0};
+      if (p.first < p.total) consume(arg, shared, p, work(p, p.first), 0, at, true);
       Stores::drain();
       return;
     }
@@ -473,15 +448,17 @@ struct Sm90Gemm {
       if constexpr (kDonates) give_registers<kGiven>();
       if constexpr (kGathers) {
         gather(arg, shared, p, depth);
-      } else if (feeds && lane_id() == 0) {
-        int i = 0;
+      } else if (feeds) {
+        Place at{0, 0};
+        at.skip(fed);
+        int k = fed;
         for (int index = p.first; index < p.total; index += p.step) {
           const Work w = work(p, index);
-          for (int k = 0; k < p.count_k; ++k, ++i) {
-            if (i < fed) continue;
-            wait_empty(shared, i);
-            feed(arg, shared, p, w, i, p.first_k + k);
+          for (; k < p.count_k; ++k, at.next()) {
+            wait_empty(shared, at);
+            feed(arg, shared, p, w, at.stage, p.first_k + k);
           }
+          k = 0;
         }
       }
       __syncwarp();
@@ -494,20 +471,21 @@ struct Sm90Gemm {
       const int group = warp / 4;
       if constexpr (kPingpong) {
         if (group == 1) named_arrive(2, 256);
-        int turn = 0;
-        for (int index = p.first; index < p.total; index += p.step, ++turn) {
-          if (turn % 2 != group) continue;
+        Place at{0, 0};
+        if (group == 1) at.skip_any(p.count_k);
+        for (int index = p.first + group * p.step; index < p.total; index += 2 * p.step) {
           told = index + 2 * p.step >= p.total;
-          consume(arg, shared, p, work(p, index), group, turn * p.count_k, told);
+          consume(arg, shared, p, work(p, index), group, at, told);
+          at.skip_any(p.count_k);
         }
       } else if constexpr (kDeferred) {
         told = p.first < p.total;
         consume_deferred(arg, shared, p, group);
       } else {
-        int i = 0;
-        for (int index = p.first; index < p.total; index += p.step, i += p.count_k) {
+        Place at{0, 0};
+        for (int index = p.first; index < p.total; index += p.step) {
           told = index + p.step >= p.total;
-          consume(arg, shared, p, work(p, index), group, i, told);
+          consume(arg, shared, p, work(p, index), group, at, told);
         }
       }
       Stores::drain();

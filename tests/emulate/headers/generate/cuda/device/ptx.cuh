@@ -18,6 +18,9 @@ inline float widen(u16 bits) {
 inline u32 shared_address(const void* pointer) {
   return emu::shared_address(pointer);
 }
+inline bool elect_lane() {
+  return lane_id() == 0;
+}
 inline void named_barrier(int id, int threads) {
   emu::named_barrier(id, threads, true);
 }

@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a CTA of the family sm90 has to do: which tiles, which part of K, which part of a cluster;
+// and where in the ring of stages it is.
+#pragma once
+
+#include "generate/cuda/device/raster.cuh"
+#include "generate/cuda/device/sm90_config.cuh"
+
+namespace tw {
+
+// The stage that comes next, and the parity of its pass. Counted on, since a division by a number
+// of stages that is no power of two takes longer than a small stage's products.
+template <int kStages>
+struct RingPlace {
+  int stage;
+  u32 pass;
+  __device__ __forceinline__ void next() { skip(1); }
+  // At most kStages further.
+  __device__ __forceinline__ void skip(int count) {
+    stage += count;
+    if (stage >= kStages) {
+      stage -= kStages;
+      pass ^= 1U;
+    }
+  }
+  __device__ __forceinline__ void skip_any(int count) {
+    const int turns = count / kStages;
+    pass ^= static_cast<u32>(turns & 1);
+    skip(count - turns * kStages);
+  }
+};
+
+template <Sm90Config C>
+struct Sm90Tiles {
+  enum : int {
+    kMulticast = C.cluster_m * C.cluster_n,
+    kClusterSplit = C.reduce == Reduce::cluster ? C.split : 1,
+    kCluster = kMulticast * kClusterSplit,
+    // 4 x 4 tiles, in clusters, across and along the walk.
+    kBlockMajor = C.blocks ? 4 / (C.raster_n ? C.cluster_n : C.cluster_m) : C.group,
+    kBlockMinor = C.blocks ? 4 / (C.raster_n ? C.cluster_m : C.cluster_n) : 1,
+  };
+
+  struct Work {  // one tile
+    int row0, column0, entry;
+  };
+  // What this CTA has to do, the same in all its threads.
+  struct Plan {
+    int clusters_m, clusters_n;  // tiles of clusters
+    int total;                   // of all batch entries
+    int first, step;             // this CTA's
+    int first_k, count_k;        // in tiles of K
+    int part_m, part_n;          // which part of the cluster
+  };
+
+  __device__ __forceinline__ static Plan plan(const Sizes& s, int batch, int depth) {
+    Plan p;
+    p.clusters_m = ceil_div(ceil_div(s.m, C.tile_m), C.cluster_m);
+    p.clusters_n = ceil_div(ceil_div(s.n, C.tile_n), C.cluster_n);
+    p.total = p.clusters_m * p.clusters_n * batch;
+    const int clusters = static_cast<int>(gridDim.x) / kCluster;
+    const int index = static_cast<int>(blockIdx.x) / kCluster;
+    p.first = kCluster > 1 ? dealt(index, clusters) : index;
+    p.step = C.persistent ? clusters : p.total;
+    const int rank = kCluster > 1 ? static_cast<int>(blockIdx.x) % kCluster : 0;
+    p.part_m = kMulticast > 1 ? rank % C.cluster_m : 0;
+    p.part_n = kMulticast > 1 ? rank / C.cluster_m : 0;
+    const int slice = C.reduce == Reduce::cluster ? rank
+                      : C.reduce != Reduce::none  ? static_cast<int>(blockIdx.y)
+                                                  : 0;
+    const int tiles_k = ceil_div(depth, C.tile_k);
+    const int share = ceil_div(tiles_k, C.split);
+    p.first_k = slice * share;
+    p.count_k = min(share, tiles_k - p.first_k);
+    // Without anything to sum, one tile from beyond K, which reads as zeros: so that accumulators
+    // have one source, or they would be copied, and spilled. (A map of K = 0 has one column.)
+    if (p.count_k <= 0) {
+      p.first_k = max(ceil_div(s.k, C.tile_k), 1);
+      p.count_k = 1;
+    }
+    return p;
+  }
+  __device__ __forceinline__ static Work work(const Plan& p, int index) {
+    const int per_entry = p.clusters_m * p.clusters_n;
+    const int entry = index / per_entry;
+    const Tile tile = raster<C.group, C.raster_n, kBlockMajor, kBlockMinor>(
+        index - entry * per_entry, p.clusters_m, p.clusters_n);
+    return {(tile.m * C.cluster_m + p.part_m) * C.tile_m,
+            (tile.n * C.cluster_n + p.part_n) * C.tile_n, entry};
+  }
+};
+
+}  // namespace tw
