@@ -2,7 +2,7 @@
 // Every algorithm that cublasLt suggests, checked and timed on the operands at hand: what a careful
 // user of the library does.
 #include "baseline/cuda/implementation.h"
-#include "baseline/cuda/race.h"
+#include "base/race.h"
 
 #include <fmt/format.h>
 

@@ -4,8 +4,8 @@
 
 #include "base/element.h"
 #include "base/rng.h"
-#include "baseline/cuda/graph_timer.h"
-#include "baseline/cuda/race.h"
+#include "launch/cuda/graph_timer.h"
+#include "base/race.h"
 
 #include <fmt/format.h>
 

@@ -11,7 +11,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <functional>
-#include <set>
+#include <map>
 #include <sstream>
 
 using namespace tilewright;
@@ -51,8 +51,9 @@ struct EncodedMap {
 };
 
 using Values = std::map<std::string, std::uint64_t>;
-using Work = std::function<Code()>;
-std::set<Stream> capturing;  // guarded by state().mutex
+using Work = FakeState::Work;
+// Guarded by state().mutex: what streams have captured so far; the last capture that ended.
+std::map<Stream, std::vector<Work>> capturing;
 std::vector<Work> recorded;
 
 std::size_t bytes_of_word(const std::string& word) {
@@ -166,11 +167,29 @@ Code repack(const std::vector<std::uint64_t>& values) {
   return kSuccess;
 }
 
+// Now, or when the capture of the stream is replayed; the device's clock goes on by what it takes.
+Code enqueue(Stream stream, Work work, double microseconds) {
+  FakeState& s = state();
+  Work timed = [&s, microseconds, work = std::move(work)] {
+    s.clock_us = s.clock_us + microseconds;
+    return work();
+  };
+  {
+    const std::scoped_lock lock(s.mutex);
+    if (const auto found = capturing.find(stream); found != capturing.end()) {
+      found->second.push_back(std::move(timed));
+      return kSuccess;
+    }
+  }
+  return timed();
+}
+
 }  // namespace
 
 extern "C" {
 
 FakeState* tw_fake_state() {
+  state().enqueue = enqueue;
   return &state();
 }
 
@@ -246,7 +265,9 @@ Code cuModuleLoadData(Module* module, const void* image) {
   FakeCubin& c = loaded->kernels.front().cubin;
   words >> c.symbol >> c.in >> c.out >> c.a >> c.b >> c.vector_a >> c.vector_b >> c.vector_c;
   for (std::string word; words >> word;) {
-    if (word == "|") {
+    if (word.starts_with("program:")) {
+      c.program = word.substr(word.find(':') + 1);
+    } else if (word == "|") {
       loaded->kernels.push_back({{}, current});
       words >> loaded->kernels.back().cubin.symbol;
     } else {
@@ -289,7 +310,8 @@ Code cuLaunchKernelEx(const LaunchConfig* config, Function function, void** argu
   if (config->grid_x > 2147483647U || config->grid_y > 65535 || config->grid_z > 65535) {
     return kInvalidValue;
   }
-  if (!s.compute && !s.keep) return kSuccess;
+  const double microseconds = s.cost ? s.cost(loaded.cubin) : 1;
+  if (!s.compute && !s.keep) return enqueue(config->stream, [] { return kSuccess; }, microseconds);
   Values values;
   std::vector<std::uint64_t> in_order;
   std::map<std::string, EncodedMap> maps;
@@ -313,7 +335,7 @@ Code cuLaunchKernelEx(const LaunchConfig* config, Function function, void** argu
     const std::scoped_lock lock(s.mutex);
     s.kept.push_back(kept);
   }
-  if (!s.compute) return kSuccess;
+  if (!s.compute) return enqueue(config->stream, [] { return kSuccess; }, microseconds);
   // Slices of K are CTAs of their own in z: those of a cluster, or of a head's counters.
   unsigned entries = config->grid_z;
   if (config->attribute_count > 0 && config->attributes[0].value.cluster.z > 1) {
@@ -326,14 +348,7 @@ Code cuLaunchKernelEx(const LaunchConfig* config, Function function, void** argu
   Work work = [copies, in_order, cubin = loaded.cubin, values, maps, entries] {
     return copies ? repack(in_order) : product(cubin, values, maps, entries);
   };
-  {
-    const std::scoped_lock lock(s.mutex);
-    if (capturing.contains(config->stream)) {
-      recorded.push_back(std::move(work));
-      return kSuccess;
-    }
-  }
-  return work();
+  return enqueue(config->stream, std::move(work), microseconds);
 }
 Code cuOccupancyMaxActiveBlocksPerMultiprocessor(int* blocks, Function, int threads, std::size_t) {
   *blocks = 2048 / threads;
@@ -368,6 +383,54 @@ Code cuMemsetD8Async(Pointer to, unsigned char value, std::size_t bytes, Stream)
   std::memset(reinterpret_cast<void*>(to), value, bytes);
   return kSuccess;
 }
+Code cuMemcpyHtoDAsync_v2(Pointer to, const void* from, std::size_t bytes, Stream) {
+  std::memcpy(reinterpret_cast<void*>(to), from, bytes);
+  return kSuccess;
+}
+Code cuMemcpyDtoDAsync_v2(Pointer to, Pointer from, std::size_t bytes, Stream) {
+  std::memcpy(reinterpret_cast<void*>(to), reinterpret_cast<void*>(from), bytes);
+  return kSuccess;
+}
+Code cuMemGetInfo_v2(std::size_t* free, std::size_t* total) {
+  *free = state().free_bytes;
+  *total = std::size_t{80} << 30;
+  return kSuccess;
+}
+Code cuStreamCreate(Stream* stream, unsigned) {
+  static std::atomic<std::uintptr_t> next = 1000;
+  *stream = reinterpret_cast<Stream>(next++);
+  return kSuccess;
+}
+Code cuStreamDestroy_v2(Stream) {
+  return kSuccess;
+}
+Code cuThreadExchangeStreamCaptureMode(int* mode) {
+  thread_local int current_mode = 0;
+  std::swap(*mode, current_mode);
+  return kSuccess;
+}
+// An event is the time at which it was recorded.
+Code cuEventCreate(Event* event, unsigned) {
+  *event = reinterpret_cast<Event>(new double(0));
+  return kSuccess;
+}
+Code cuEventDestroy_v2(Event event) {
+  delete reinterpret_cast<double*>(event);
+  return kSuccess;
+}
+Code cuEventRecord(Event event, Stream) {
+  *reinterpret_cast<double*>(event) = state().clock_us;
+  return kSuccess;
+}
+Code cuEventSynchronize(Event) {
+  ++state().waits;
+  return kSuccess;
+}
+Code cuEventElapsedTime(float* milliseconds, Event start, Event end) {
+  *milliseconds = static_cast<float>(
+      1e-3 * (*reinterpret_cast<double*>(end) - *reinterpret_cast<double*>(start)));
+  return kSuccess;
+}
 Code cuMemcpyHtoD_v2(Pointer to, const void* from, std::size_t bytes) {
   std::memcpy(reinterpret_cast<void*>(to), from, bytes);
   return kSuccess;
@@ -387,20 +450,38 @@ Code cuStreamIsCapturing(Stream stream, int* status) {
 }
 Code cuStreamBeginCapture_v2(Stream stream, int) {
   const std::scoped_lock lock(state().mutex);
-  capturing.insert(stream);
-  recorded.clear();
+  capturing[stream].clear();
   return kSuccess;
 }
-Code cuStreamEndCapture(Stream stream, Graph*) {
+Code cuStreamEndCapture(Stream stream, Graph* graph) {
   const std::scoped_lock lock(state().mutex);
+  recorded = capturing[stream];
   capturing.erase(stream);
+  if (graph != nullptr) *graph = reinterpret_cast<Graph>(new std::vector<Work>(recorded));
   return kSuccess;
 }
-Code cuGraphLaunch(GraphExec, Stream) {
+Code cuGraphInstantiateWithFlags(GraphExec* made, Graph graph, unsigned long long) {
+  *made = reinterpret_cast<GraphExec>(
+      new std::vector<Work>(*reinterpret_cast<std::vector<Work>*>(graph)));
+  return kSuccess;
+}
+Code cuGraphDestroy(Graph graph) {
+  delete reinterpret_cast<std::vector<Work>*>(graph);
+  return kSuccess;
+}
+Code cuGraphExecDestroy(GraphExec made) {
+  delete reinterpret_cast<std::vector<Work>*>(made);
+  return kSuccess;
+}
+Code cuGraphUpload(GraphExec, Stream) {
+  return kSuccess;
+}
+// No graph: what the last capture has.
+Code cuGraphLaunch(GraphExec made, Stream) {
   std::vector<Work> work;
   {
     const std::scoped_lock lock(state().mutex);
-    work = recorded;
+    work = made == nullptr ? recorded : *reinterpret_cast<std::vector<Work>*>(made);
   }
   for (const Work& each : work) {
     if (const Code code = each(); code != kSuccess) return code;
