@@ -3,9 +3,9 @@
 #include "baseline/cuda/cuda_self_check.h"
 
 #include "base/element.h"
+#include "base/race.h"
 #include "base/rng.h"
 #include "launch/cuda/graph_timer.h"
-#include "base/race.h"
 
 #include <fmt/format.h>
 

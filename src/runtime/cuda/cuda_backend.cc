@@ -270,6 +270,8 @@ class CudaBackend : public Backend {
       return tl::unexpected(
           Failure{TW_UNSUPPORTED, fmt::format("k={}: a sum has {} terms at most", call.k, kMostK)});
     }
+    std::optional<RelaxedThread> relaxed;
+    if (may_load) relaxed.emplace(context_.driver());
     const std::scoped_lock slow(slow_mutex_);
     if (auto known = find(call); known != nullptr && (known->complete || !may_load)) return known;
     return keep(call, planner_->build(call, may_load));
@@ -289,6 +291,7 @@ class CudaBackend : public Backend {
     if (estimated->settled) return estimated;
     const std::scoped_lock one_at_a_time(timing_mutex_);
     if (auto known = find(call); known != nullptr && known->settled) return known;
+    const RelaxedThread relaxed(context_.driver());
     Ladder timed;
     {
       const std::scoped_lock slow(slow_mutex_);

@@ -127,7 +127,7 @@ void Planner::add_vendor(Ladder& ladder, const Call& call, const std::string& wh
   rung.origin = Origin::vendor;
   rung.vendor = *chosen;
   rung.scales = true;
-  rung.alignment.fill((*chosen)->address_alignment());
+  rung.alignment.fill(VendorCall::kAddressAlignment);
   rung.workspace = (*chosen)->workspace_bytes();
   rung.why = why;
   ladder.rungs.push_back(std::move(rung));

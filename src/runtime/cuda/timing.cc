@@ -10,6 +10,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <limits>
 #include <optional>
@@ -21,8 +22,10 @@ namespace {
 constexpr double kGraphSeconds = 200e-6;  // of one graph, as far as is known before
 constexpr double kLongCall = 2e-3;        // such a call hides its own launch
 constexpr int kMostCalls = 64;
-constexpr RaceRules kRules = {.least_rounds = 3, .most_rounds = 11};
-constexpr double kTie = 1.01;  // slower by less than this is as fast
+// Generous to who is unlucky once: a burst is short, and the first one meets clocks that still
+// rise.
+constexpr RaceRules kRules = {.least_rounds = 3, .most_rounds = 15, .first_keep = 2, .keep = 1.15};
+constexpr double kTie = 1.005;  // slower by no more than this is as fast
 
 // A stream that neither waits for the caller's nor lets them wait.
 class OwnStream {
@@ -43,21 +46,6 @@ class OwnStream {
   const cuda::Driver& driver_;
   cuda::Stream stream_ = nullptr;
   Status made_;
-};
-
-// While another thread captures, an allocation of this one would fail and spoil the capture.
-class RelaxedThread {
- public:
-  explicit RelaxedThread(const cuda::Driver& driver) : driver_(driver) {
-    driver_.ThreadExchangeStreamCaptureMode(&mode_);
-  }
-  ~RelaxedThread() { driver_.ThreadExchangeStreamCaptureMode(&mode_); }
-  RelaxedThread(const RelaxedThread&) = delete;
-  RelaxedThread& operator=(const RelaxedThread&) = delete;
-
- private:
-  const cuda::Driver& driver_;
-  int mode_ = cuda::kRelaxedCapture;
 };
 
 double least_expected(const Ladder& ladder) {
@@ -101,16 +89,15 @@ std::vector<std::size_t> worth_timing(const Ladder& ladder, const Call& call, in
   const double best = least_expected(ladder);
   std::vector<std::size_t> picked;
   double spent = 0;
-  bool ours = false;
+  std::array<bool, 5> taken{};  // of each Origin the first, whatever it takes
   const auto take = [&](std::size_t i) {
     const double each =
         calls * (ladder.rungs[i].kernel != nullptr ? ladder.rungs[i].expected : best);
     const double runs = 1 + (1 + replays_before(calls, best)) * (1 + kRules.least_rounds);
-    const bool fits = spent + runs * each <= budget;
-    const bool first = ladder.rungs[i].vendor != nullptr || !ours;
-    if (!fits && !first) return;
+    bool& one = taken[static_cast<std::size_t>(ladder.rungs[i].origin)];
+    if (one && spent + runs * each > budget) return;
+    one = true;
     spent += runs * each;
-    ours = ours || ladder.rungs[i].kernel != nullptr;
     picked.push_back(i);
   };
   for (std::size_t i = 0; i < ladder.rungs.size(); ++i) {
@@ -166,7 +153,6 @@ void arrange(Ladder& ladder, const std::vector<std::size_t>& picked, const RaceR
 Status time_and_arrange(Ladder& ladder, const Call& call, const cuda::Context& context,
                         double budget) {
   const double start = steady_seconds();
-  const RelaxedThread relaxed(context.driver());
   const OwnStream stream(context.driver());
   if (!stream.made()) return stream.made();
   const double expected = least_expected(ladder);

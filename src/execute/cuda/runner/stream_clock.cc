@@ -90,7 +90,8 @@ Result<cuda::GraphExec> LaunchGraphs::graph(const Key& key,
                                             const std::function<Status(int)>& enqueue) {
   if (const auto found = made_.find(key); found != made_.end()) return found->second;
   const cuda::Driver& d = *driver_;
-  if (Status s = d.check(d.StreamBeginCapture(stream_, cuda::kRelaxedCapture), "capturing a graph"); !s) {
+  if (Status s = d.check(d.StreamBeginCapture(stream_, cuda::kRelaxedCapture), "capturing a graph");
+      !s) {
     return tl::unexpected(s.error());
   }
   Status enqueued;
