@@ -134,6 +134,10 @@ typedef struct tw_options {
   int32_t streams;
   /** CUDA: bytes of each such workspace; 0: 32 MiB. */
   uint64_t workspace_bytes;
+  /** CUDA: milliseconds that tw_prepare() may take to time kernels, and the vendor's library, for a
+   * description of TW_FASTEST that was not tuned; 0: 50. Negative: it never does, and chooses by an
+   * estimate, as tw_gemm() does for what was not prepared. */
+  int64_t timing_ms;
 } tw_options;
 
 /** The defaults: TW_DEVICE_AUTO, installed wisdom, every processor that this process may use. */
@@ -158,7 +162,10 @@ TW_API void tw_destroy(tw_handle handle);
  * workspace.
  *
  * Afterwards tw_gemm() with this desc, any operands, alpha, beta and bias, neither allocates nor
- * loads nor waits.
+ * loads nor waits. On a GPU the first call for a description of TW_FASTEST chooses by timing, in
+ * some 50 ms (tw_options.timing_ms) on a stream of its own, and with up to a quarter of the free
+ * device memory, which it gives back. Without that tw_gemm() takes what an estimate says. Times of
+ * a busy device are worth less; tw_explain() shows them. Not while `stream` is being captured.
  * @param handle the device
  * @param desc the product
  * @param stream a CUstream or cudaStream_t (NULL: the default stream); NULL on a CPU

@@ -179,6 +179,7 @@ struct Options {
       {};                             ///< CUDA: a folder of bundles besides the installed ones
   int streams = 0;                    ///< CUDA: streams with a workspace; 0: the default
   std::uint64_t workspace_bytes = 0;  ///< CUDA: bytes of each; 0: the default
+  std::int64_t timing_ms = 0;  ///< CUDA: for prepare() to time kernels; 0: 50, negative: never
 };
 
 /// An opened device. Moves, does not copy; closes itself. Calls may come from several threads.
@@ -195,6 +196,7 @@ class Handle {
     plain.kernels = options.kernels ? options.kernels->c_str() : nullptr;
     plain.streams = options.streams;
     plain.workspace_bytes = options.workspace_bytes;
+    plain.timing_ms = options.timing_ms;
     tw_handle handle = nullptr;
     if (const tw_status status = tw_create(&handle, &plain); status != TW_OK) return last(status);
     return Handle(handle);

@@ -6,6 +6,7 @@
 // (stage "bench") before the next begins, and a second start of the same command skips what is
 // there. Here are the flags and the order of things; the step itself is bench_one() in
 // bench_shop.cc.
+#include "cli/bench_contender.h"
 #include "cli/bench_flags.h"
 #include "cli/bench_shop.h"
 #include "cli/chosen.h"
@@ -13,7 +14,7 @@
 #include "cli/problem_flags.h"
 #include "cli/progress.h"
 #include "cli/self_check.h"
-#include "cli/served.h"
+#include "cli/served_summary.h"
 
 #include "tune/torch_column.h"
 
@@ -120,7 +121,13 @@ class BenchRun {
       return fail(ErrorCode::usage, "--served goes with neither --program nor --source");
     }
     if (baselines_.empty()) baselines_ = {kServedReference};
-    Result<ServedKernels> served = ServedKernels::choose(problems_.list, device_, flags_.library);
+    const std::optional<ServedWay> way = served_way_from(flags_.choice);
+    if (!way) {
+      return fail(ErrorCode::usage, fmt::format("--choice: unknown '{}'", flags_.choice),
+                  "choices: estimate, timed, both");
+    }
+    Result<ServedKernels> served =
+        ServedKernels::choose(problems_.list, device_, flags_.library, *way);
     if (!served) return tl::unexpected(served.error());
     served_.emplace(*std::move(served));
     return {};
@@ -161,21 +168,11 @@ class BenchRun {
     return {};
   }
 
-  // Who is benched: a candidate to compile, or a kernel that the library has.
-  struct Contender {
-    std::optional<Candidate> candidate;
-    std::optional<ServedKernel> served;
-    std::map<std::string, std::string> algorithms{};  // of baselines: --chosen-in
-    [[nodiscard]] const std::string& name() const {
-      return served ? served->program : candidate->name;
-    }
-  };
-
-  Result<Contender> contender_for(const Problem& problem) {
+  Result<std::vector<Contender>> contenders_for(const Problem& problem) {
     if (served_) {
-      Result<ServedKernel> kernel = served_->of(problem);
-      if (!kernel) return tl::unexpected(kernel.error());
-      return Contender{std::nullopt, *std::move(kernel)};
+      const Result<ServedChoices> choices = served_->of(problem);
+      if (!choices) return tl::unexpected(choices.error());
+      return served_contenders(*choices);
     }
     CandidateArgument argument = flags_.candidate;
     std::map<std::string, std::string> algorithms;
@@ -192,7 +189,7 @@ class BenchRun {
     }
     Result<Candidate> candidate = read_candidate(argument, problem, device_);
     if (!candidate) return tl::unexpected(candidate.error());
-    return Contender{*std::move(candidate), std::nullopt, std::move(algorithms)};
+    return std::vector{Contender{*std::move(candidate), std::nullopt, std::move(algorithms)}};
   }
 
   Result<EarlierChoice> chosen_before(const Problem& problem) {
@@ -244,17 +241,26 @@ class BenchRun {
   Status take(const Problem& problem) {
     const std::size_t first = step_;
     step_ += modes_.size();
-    Result<Contender> contender = contender_for(problem);
-    if (!contender) return pass_over(problem, contender.error(), modes_.size());
+    const Result<std::vector<Contender>> contenders = contenders_for(problem);
+    if (!contenders) return pass_over(problem, contenders.error(), modes_.size());
+    for (const Contender& contender : *contenders) {
+      if (Status status = take(problem, contender, first); !status) return status;
+      if (cut_short_) return {};
+    }
+    return {};
+  }
+
+  // In all modes; `first`: steps before.
+  Status take(const Problem& problem, const Contender& contender, std::size_t first) {
     std::map<int, std::vector<BenchMode>> groups;  // by how many operand sets they need
     std::size_t resumed = 0;
     for (const BenchMode& mode : modes_) {
       if (resume_) {
-        Result<std::optional<Trial>> before = done_before(problem, mode, *contender);
+        Result<std::optional<Trial>> before = done_before(problem, mode, contender);
         if (!before) return tl::unexpected(before.error());
         if (*before) {
           ++resumed;
-          keep(**std::move(before), *contender);
+          keep(**std::move(before), contender);
           continue;
         }
       }
@@ -270,7 +276,7 @@ class BenchRun {
       }
       const std::size_t count = modes.size();
       show(problem, modes, done);
-      if (Status status = time(problem, *contender, std::move(modes)); !status) return status;
+      if (Status status = time(problem, contender, std::move(modes)); !status) return status;
       done += count;
     }
     return {};
@@ -316,7 +322,7 @@ class BenchRun {
   Status add(Trial trial, const Contender& contender) {
     ++taken_;
     trial.run = run_;
-    if (contender.served) trial.policy = std::string(kServedPolicy) + contender.served->from;
+    if (contender.served) trial.policy = std::string(kServedPolicy) + contender.origin();
     trial.host = context_.at("host");
     if (flags_.time && database_) {
       if (auto recorded = database_->insert(trial); !recorded) {
@@ -340,11 +346,13 @@ class BenchRun {
   // An ok trial, for the tables.
   void keep(Trial trial, const Contender& contender) {
     if (contender.served) {
-      if (auto row = served_row(trial, *contender.served, baselines_.front())) {
-        served_rows_[trial.mode].push_back(*std::move(row));
+      if (const auto row = served_row(trial, *contender.served, baselines_.front())) {
+        ServedRows& rows = served_rows_[trial.mode];
+        if (contender.by_estimate) rows.estimate.push_back(*row);
+        if (contender.by_timing) rows.timed.push_back(*row);
       }
     }
-    timed_.push_back(std::move(trial));
+    if (contender.stands) timed_.push_back(std::move(trial));
   }
 
   // `steps`: how many modes of it come to nothing.
@@ -428,7 +436,7 @@ class BenchRun {
   Effort effort_ = Effort::normal;
   std::vector<std::string> baselines_;  // only these; empty: all
   std::optional<ServedKernels> served_;
-  std::map<std::string, std::vector<ServedRow>> served_rows_;  // by mode
+  std::map<std::string, ServedRows> served_rows_;  // by mode
   std::string run_;
   std::size_t step_ = 0, steps_ = 0;  // problems times modes
   bool resume_ = false, said_to_search_ = false, cut_short_ = false;

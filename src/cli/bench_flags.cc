@@ -64,6 +64,12 @@ void declare_timing_flags(CLI::App& command, BenchFlags& flags) {
       ->check(CLI::PositiveNumber)
       ->needs(served)
       ->capture_default_str();
+  command
+      .add_option("--choice", flags.choice,
+                  "How the library chooses: by estimate, timed (as tw_prepare does), or both one "
+                  "after the other")
+      ->needs(served)
+      ->capture_default_str();
   command.add_option("--run", flags.run, "Name of the run (default: derived from the flags)");
   command.add_flag("--fresh", flags.fresh, "Do not continue an earlier start");
 }

@@ -18,7 +18,7 @@ struct BenchFlags {
   CandidateArgument candidate;
   std::vector<std::string> modes = {"offline"};
   std::vector<std::string> baselines, server_baselines;
-  std::string format = "human", run, effort = "normal", chosen_in;
+  std::string format = "human", run, effort = "normal", chosen_in, choice = "both";
   runtime::Options library;  // --served
   bool time = true, fresh = false, served = false;
   std::vector<double> gaps_us;  // empty: the usual

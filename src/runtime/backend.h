@@ -20,6 +20,7 @@ struct Options {
   std::string kernels;  // CUDA: a folder of bundles besides the installed ones
   int streams = 8;
   std::int64_t workspace_bytes = std::int64_t{32} << 20;
+  double timing_seconds = 0.05;  // CUDA: that prepare() may take to time a description; 0: none
 };
 
 // What served a call, for tw_get_counts.
@@ -33,7 +34,8 @@ struct Choice {
   Launch launch;
   std::string cubin;
   int launches = 1;
-  std::string vendor_because;  // not empty: the vendor's library goes before it, and why
+  std::string vendor_because;          // not empty: the vendor's library goes before it, and why
+  double timed = 0, vendor_timed = 0;  // seconds as prepare() found them; 0: it did not time it
 };
 
 class Backend {

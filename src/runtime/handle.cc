@@ -7,6 +7,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <utility>
 
 namespace tilewright::runtime {
@@ -44,6 +45,11 @@ tl::expected<Options, Failure> checked(const tw_options* options) {
   if (known->workspace_bytes > kMostBytes) {
     return invalid(fmt::format("workspace_bytes={} is more than 2^62", known->workspace_bytes));
   }
+  constexpr std::int64_t kMostMilliseconds = 60'000;
+  if (known->timing_ms > kMostMilliseconds) {
+    return invalid(
+        fmt::format("timing_ms={} is more than {}", known->timing_ms, kMostMilliseconds));
+  }
   result.device = known->device;
   result.threads = known->threads;
   result.no_vendor = known->no_vendor != 0;
@@ -53,6 +59,9 @@ tl::expected<Options, Failure> checked(const tw_options* options) {
   if (known->streams != 0) result.streams = known->streams;
   if (known->workspace_bytes != 0) {
     result.workspace_bytes = static_cast<std::int64_t>(known->workspace_bytes);
+  }
+  if (known->timing_ms != 0) {
+    result.timing_seconds = 1e-3 * static_cast<double>(std::max<std::int64_t>(known->timing_ms, 0));
   }
   return result;
 }

@@ -22,6 +22,8 @@ namespace tilewright::runtime {
 // Bytes of each structure in the first version that had it.
 template <class T>
 inline constexpr std::size_t kFirstSize = sizeof(T);
+template <>
+inline constexpr std::size_t kFirstSize<tw_options> = offsetof(tw_options, timing_ms);
 
 // Beyond this `size` was never set.
 inline constexpr std::size_t kLargestStructure = 4096;

@@ -2,11 +2,12 @@
 // How the CUDA baselines decide, on invented times and results: no device is needed.
 #include "baseline/cuda/cuda_baseline.h"
 #include "baseline/cuda/cuda_self_check.h"
-#include "baseline/cuda/graph_timer.h"
-#include "baseline/cuda/race.h"
+#include "baseline/cuda/descent.h"
 #include "baseline/cuda/sampled_rows.h"
+#include "launch/cuda/graph_timer.h"
 
 #include "base/element.h"
+#include "base/race.h"
 #include "base/rng.h"
 
 #include <gmock/gmock.h>

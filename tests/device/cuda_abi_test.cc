@@ -95,6 +95,7 @@ TEST(CudaAbi, ConstantsAreThoseOfTheHeader) {
       {AllocationProperties{}.type, CU_MEM_ALLOCATION_TYPE_PINNED},
       {AccessDescription{}.flags, CU_MEM_ACCESS_FLAGS_PROT_READWRITE},
       {kFileDescriptor, CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR},
+      {kRelaxedCapture, CU_STREAM_CAPTURE_MODE_RELAXED},
       {kTensorF16, CU_TENSOR_MAP_DATA_TYPE_FLOAT16},
       {kTensorBf16, CU_TENSOR_MAP_DATA_TYPE_BFLOAT16},
       {kSwizzleNone, CU_TENSOR_MAP_SWIZZLE_NONE},

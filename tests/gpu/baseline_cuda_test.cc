@@ -3,7 +3,7 @@
 // weaker, searched once, and not rigged. Skips without a device or without the libraries.
 #include "baseline/cuda/cuda_baseline.h"
 #include "baseline/cuda/cuda_self_check.h"
-#include "baseline/cuda/graph_timer.h"
+#include "launch/cuda/graph_timer.h"
 
 #include "base/element.h"
 #include "base/rng.h"

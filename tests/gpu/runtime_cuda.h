@@ -92,6 +92,7 @@ class RuntimeCuda : public ::testing::Test {
     tw_options options;
     tw_options_init(&options);
     options.device = 0;
+    options.timing_ms = timing_ms_;
     if (tw_create(&handle_, &options) != TW_OK) GTEST_SKIP() << tw_last_error();
     auto context = cuda::Context::open(0);
     ASSERT_TRUE(context) << context.error().message;
@@ -313,6 +314,7 @@ class RuntimeCuda : public ::testing::Test {
     return text.data();
   }
 
+  std::int64_t timing_ms_ = 0;  // of tw_options
   tw_handle handle_ = nullptr;
   std::optional<cuda::Context> context_;
   DeviceMatrix a_, b_, c_, bias_;

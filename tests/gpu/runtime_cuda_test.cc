@@ -8,6 +8,7 @@
 
 #include <chrono>
 #include <cstdlib>
+#include <thread>
 
 namespace tilewright {
 namespace {
@@ -337,6 +338,60 @@ TEST_F(RuntimeCuda, I02TheFirstCallIsCaptured) {
   driver().StreamDestroy(stream);
 }
 
+// tw_prepare times, says so, and what it chose is right, for calls that it can serve and for those
+// that go further down the ladder.
+TEST_F(RuntimeCuda, PrepareChoosesByTiming) {
+  Rng rng(15);
+  for (const auto& [m, n, k] : {std::tuple{61, 67, 71},
+                                {72, 4104, 520},
+                                {1, 3001, 1999},
+                                {520, 264, 1032},
+                                {17, 33, 20001},
+                                {513, 511, 515}}) {
+    for (const tw_type type : {TW_F16, TW_BF16}) {
+      Product p = product(type, m, n, k);
+      p.desc.b_layout = type == TW_F16 ? TW_N : TW_T;
+      EXPECT_EQ(explained(p).find("timed: "), std::string::npos);
+      const auto start = std::chrono::steady_clock::now();
+      ASSERT_EQ(tw_prepare(handle_, &p.desc, nullptr), TW_OK) << tw_last_error();
+      const double spent =
+          std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+      const std::string text = explained(p);
+      EXPECT_NE(text.find("timed: "), std::string::npos) << text;
+      const std::size_t line = text.find('\n') + 1;
+      std::printf("%dx%dx%d, prepared in %.1f ms: %s\n", m, n, k, 1e3 * spent,
+                  text.substr(line, text.find('\n', line) - line).c_str());
+      expect_right(p, rng);
+      p.beta = 0.5F;
+      p.with_bias = true;
+      expect_right(p, rng);
+      p.shift_a = p.shift_c = 1;
+      expect_right(p, rng);
+    }
+  }
+}
+
+TEST_F(RuntimeCuda, PrepareIsRefusedWithinACapture) {
+  cuda::Stream stream = nullptr;
+  cuda::Graph graph = nullptr;
+  ASSERT_EQ(driver().StreamCreate(&stream, 1), cuda::kSuccess);
+  ASSERT_EQ(driver().StreamBeginCapture(stream, 0), cuda::kSuccess);
+  const Product p = product(TW_F16, 72, 88, 104);
+  EXPECT_EQ(tw_prepare(handle_, &p.desc, stream), TW_INVALID);
+  EXPECT_EQ(driver().StreamEndCapture(stream, &graph), cuda::kSuccess);
+  driver().GraphDestroy(graph);
+  // Another thread may prepare meanwhile, for another stream: the capture is none the worse.
+  cuda::Stream other = nullptr;
+  ASSERT_EQ(driver().StreamCreate(&other, 1), cuda::kSuccess);
+  ASSERT_EQ(driver().StreamBeginCapture(stream, 0), cuda::kSuccess);
+  std::jthread([&] { EXPECT_EQ(tw_prepare(handle_, &p.desc, other), TW_OK); }).join();
+  EXPECT_EQ(driver().StreamEndCapture(stream, &graph), cuda::kSuccess);
+  EXPECT_NE(explained(p).find("timed: "), std::string::npos) << explained(p);
+  driver().GraphDestroy(graph);
+  driver().StreamDestroy(other);
+  driver().StreamDestroy(stream);
+}
+
 // What a call costs its host, beside cublasLtMatmul with an algorithm that was chosen before, in
 // one run and by turns. Printed, not judged.
 TEST_F(RuntimeCuda, HostCostBesideCublasLt) {
@@ -346,7 +401,8 @@ TEST_F(RuntimeCuda, HostCostBesideCublasLt) {
   ASSERT_EQ((*library)->Create(&handle), vendor::kSuccess);
   Rng rng(14);
   for (const std::int64_t size : {64, 256}) {
-    const Product p = product(TW_F16, size, size, size);
+    Product p = product(TW_F16, size, size, size);
+    p.desc.mode = TW_DETERMINISTIC;  // or it might be left to cublasLt
     fill(p, rng);
     ASSERT_EQ(tw_prepare(handle_, &p.desc, nullptr), TW_OK);
     Problem problem;

@@ -81,7 +81,15 @@ TEST(Handle, OptionsAreCheckedAndHaveDefaults) {
   EXPECT_TRUE(defaults->installed_wisdom);
   EXPECT_EQ(defaults->streams, 8);
   EXPECT_EQ(defaults->workspace_bytes, std::int64_t{32} << 20);
+  EXPECT_EQ(defaults->timing_seconds, 0.05);
   EXPECT_TRUE(checked(static_cast<const tw_options*>(nullptr)));
+  options.timing_ms = 7;
+  EXPECT_EQ(checked(&options)->timing_seconds, 0.007);
+  options.size = offsetof(tw_options, timing_ms);  // a caller who does not know of it
+  EXPECT_EQ(checked(&options)->timing_seconds, 0.05);
+  options.size = sizeof options;
+  options.timing_ms = -1;
+  EXPECT_EQ(checked(&options)->timing_seconds, 0);
 
   options.wisdom = "";
   EXPECT_FALSE(checked(&options)->installed_wisdom);
@@ -98,7 +106,8 @@ TEST(Handle, OptionsAreCheckedAndHaveDefaults) {
         Spoilt{[](tw_options& o) { o.device = -3; }, "device=-3"},
         Spoilt{[](tw_options& o) { o.threads = -1; }, "threads=-1"},
         Spoilt{[](tw_options& o) { o.streams = -1; }, "streams=-1"},
-        Spoilt{[](tw_options& o) { o.workspace_bytes = ~std::uint64_t{0}; }, "workspace_bytes="}}) {
+        Spoilt{[](tw_options& o) { o.workspace_bytes = ~std::uint64_t{0}; }, "workspace_bytes="},
+        Spoilt{[](tw_options& o) { o.timing_ms = 60001; }, "timing_ms=60001"}}) {
     tw_options wrong;
     tw_options_init(&wrong);
     spoil(wrong);

@@ -16,6 +16,7 @@
 
 #include <dlfcn.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstdlib>
 #include <memory>
@@ -57,6 +58,9 @@ inline std::string fake_cubin(const BundleKernel& kernel) {
   image += p.a_transposed ? " t" : " n";
   image += p.b_transposed ? " t" : " n";
   for (const int elements : kernel.alignment) image += " " + std::to_string(elements);
+  std::string program = kernel.program;
+  std::ranges::replace(program, ' ', ',');
+  image += " program:" + program;
   for (const std::string& word : kernel.launch.cuda.arguments) image += " " + word;
   for (const LaunchStep& step : kernel.launch.cuda.before) {
     image += " | " + step.symbol;
@@ -183,12 +187,16 @@ class CudaBackendTest : public ::testing::Test {
     s.launch_code = 0;
     s.out_of_memory = false;
     s.elsewhere = 0;
+    s.cost = nullptr;
+    s.vendor_us = 1;
+    s.free_bytes = std::size_t{60} << 30;
     const std::scoped_lock lock(s.mutex);
     s.kept.clear();
     s.faults.clear();
     options_.kernels = folder_.path().string();
     options_.installed_wisdom = false;
     options_.no_vendor = true;
+    options_.timing_seconds = 0;  // the fake device computes: no burst of calls, please
     options_.streams = 2;
     options_.workspace_bytes = 8 << 20;
   }

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // What `bench --served` asks of the library, on the driver made of host memory: the kernel that a
 // call would take, as a file and a launch; and the summary of such a bench.
-#include "cli/served.h"
+#include "cli/bench_contender.h"
+#include "cli/served_summary.h"
 
 #include "launch/cuda/call.h"
 #include "problem/suite.h"
@@ -50,17 +51,21 @@ TEST_F(ServedTest, KernelsAreFilesWhileTheyAreNeeded) {
   {
     auto served = ServedKernels::choose(
         {problem("64x64x64"), problem("4096x4096x4096"), problem("1x1x2147483648")},
-        described("h200.json"), library);
+        described("h200.json"), library, ServedWay::estimate);
     ASSERT_TRUE(served) << served.error().message;
-    const auto small = served->of(problem("64x64x64"));
-    ASSERT_TRUE(small) << small.error().message;
+    const auto choices = served->of(problem("64x64x64"));
+    ASSERT_TRUE(choices) << choices.error().message;
+    EXPECT_FALSE(choices->timed);
+    const auto& small = choices->estimate;
+    ASSERT_TRUE(small);
+    EXPECT_EQ(small->timed, 0);
     EXPECT_EQ(small->from, "built in");
     EXPECT_EQ(small->vendor_because, "");
     EXPECT_TRUE(small->program.starts_with("sm80 form=direct"));
     file = small->binary.path;
     EXPECT_THAT(read_file(file).value(), HasSubstr("tw_kernel"));
     EXPECT_FALSE(small->binary.launch.cuda.arguments.empty());
-    const auto large = served->of(problem("4096x4096x4096"));
+    const auto large = served->of(problem("4096x4096x4096")).value().estimate;
     ASSERT_TRUE(large);
     EXPECT_THAT(large->vendor_because, HasSubstr("nothing was tuned"));
     EXPECT_NE(large->binary.hash, small->binary.hash);
@@ -69,7 +74,7 @@ TEST_F(ServedTest, KernelsAreFilesWhileTheyAreNeeded) {
     EXPECT_FALSE(served->of(problem("2x2x2")));
   }
   EXPECT_FALSE(std::filesystem::exists(file));
-  const auto cpu = ServedKernels::choose({problem("8x8x8")}, Device{}, library);
+  const auto cpu = ServedKernels::choose({problem("8x8x8")}, Device{}, library, ServedWay::both);
   ASSERT_FALSE(cpu);
   EXPECT_EQ(cpu.error().code, ErrorCode::usage);
 }
@@ -100,14 +105,54 @@ TEST_F(ServedTest, EveryUntunedShapeInEveryForm) {
   }
 }
 
+// By estimate first, and then by timing, whose choice may be another kernel.
+TEST_F(ServedTest, BothWaysOfChoosing) {
+  write("core.twk", core(0));
+  Options library;
+  library.kernels = folder_.path().string();
+  fake().compute = false;
+  const auto choices_of = [&](ServedWay way) {
+    const auto served =
+        ServedKernels::choose({problem("1000x1000x1000")}, described("h200.json"), library, way);
+    return served ? served->of(problem("1000x1000x1000")).value() : ServedChoices{};
+  };
+  const ServedChoices first = choices_of(ServedWay::estimate);
+  ASSERT_TRUE(first.estimate);
+  std::string slow = first.estimate->program;
+  std::ranges::replace(slow, ' ', ',');
+  fake().cost = [&slow](const FakeCubin& cubin) { return cubin.program == slow ? 90.0 : 50.0; };
+  fake().vendor_us = 60;
+  const ServedChoices both = choices_of(ServedWay::both);
+  ASSERT_TRUE(both.estimate && both.timed);
+  EXPECT_EQ(both.estimate->program, first.estimate->program);
+  EXPECT_NE(both.timed->program, first.estimate->program);
+  EXPECT_NEAR(both.timed->timed, 50e-6, 2e-6);
+  EXPECT_NEAR(both.timed->vendor_timed, 60e-6, 1e-6);
+  EXPECT_EQ(both.timed->vendor_because, "");
+  auto contenders = served_contenders(both);
+  ASSERT_EQ(contenders.size(), 2U);
+  EXPECT_TRUE(contenders[0].by_estimate && !contenders[0].by_timing && !contenders[0].stands);
+  EXPECT_TRUE(!contenders[1].by_estimate && contenders[1].by_timing && contenders[1].stands);
+  contenders = served_contenders({both.estimate, both.estimate});
+  ASSERT_EQ(contenders.size(), 1U);
+  EXPECT_TRUE(contenders[0].by_estimate && contenders[0].by_timing && contenders[0].stands);
+  fake().vendor_us = 40;
+  const ServedChoices left = choices_of(ServedWay::timed);
+  EXPECT_FALSE(left.estimate);
+  EXPECT_THAT(left.timed.value().vendor_because, HasSubstr("timed: 40.00 us"));
+}
+
 TEST(ServedSummary, WithAndWithoutTheFallback) {
   const std::vector<ServedRow> rows = {
       {"gemm 64x64x64 f16 acc=f32 nn", "built in", false, 2.0, "faster"},
       {"gemm 63x64x64 f16 acc=f32 nn", "built in", false, 0.5, "slower"},
       {"gemm 4096x4096x4096 f16 acc=f32 nn", "exact", true, 0.25, "slower"},
       {"gemm 4096x4096x2048 f16 acc=f32 nn", "nearest", true, 4.0, "faster"}};
-  const std::string text = render_served(rows, "cublaslt_heuristic", Format::md);
-  EXPECT_THAT(text, HasSubstr("of 4 problems it leaves 2 to the\nvendor's library"));
+  const std::string text = render_served({rows, {rows[1]}}, "cublaslt_heuristic", Format::md);
+  EXPECT_THAT(text, HasSubstr("By estimate: of 4 problems it leaves 2 to the vendor's library"));
+  EXPECT_THAT(text, HasSubstr("By timing: of 1 problems it leaves 0 to"));
+  EXPECT_THAT(text, HasSubstr("| timed: all | 1 | 0 | 0 | 0 | 1 | 0.500 |"));
+  EXPECT_THAT(text, HasSubstr("| timed: all, with the fallback | 1 | 0 | 0 | 0 | 1 | 0.500 |"));
   EXPECT_THAT(text, HasSubstr("1 of those it would have been faster"));
   EXPECT_THAT(text, HasSubstr("| built in | 2 | 1 | 0 | 0 | 1 | 1.000 | 1.250 | 0.500 | 63x64x64"));
   EXPECT_THAT(text,
@@ -115,7 +160,7 @@ TEST(ServedSummary, WithAndWithoutTheFallback) {
   EXPECT_THAT(text,
               HasSubstr("| all, with the fallback | 4 | 1 | 2 | 0 | 1 | 1.000 | 1.000 | 0.500 "));
   EXPECT_THAT(text, Not(HasSubstr("nothing")));
-  EXPECT_EQ(render_served({}, "cublaslt_heuristic", Format::human), "");
+  EXPECT_EQ(render_served({{}, {}}, "cublaslt_heuristic", Format::human), "");
 }
 
 }  // namespace

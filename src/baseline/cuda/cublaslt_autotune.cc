@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Every algorithm that cublasLt suggests, checked and timed on the operands at hand: what a careful
 // user of the library does.
+#include "base/race.h"
 #include "baseline/cuda/implementation.h"
-#include "baseline/cuda/race.h"
 
 #include <fmt/format.h>
 

@@ -3,8 +3,9 @@
 // the autotuned. Random configurations are twice as slow as the suggestions (docs/measurement.md),
 // so the search stays near them. It ends with a race against the autotuned pick, which is returned
 // unless it lost.
+#include "base/race.h"
+#include "baseline/cuda/descent.h"
 #include "baseline/cuda/implementation.h"
-#include "baseline/cuda/race.h"
 
 #include <fmt/format.h>
 

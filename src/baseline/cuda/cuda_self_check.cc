@@ -3,9 +3,9 @@
 #include "baseline/cuda/cuda_self_check.h"
 
 #include "base/element.h"
+#include "base/race.h"
 #include "base/rng.h"
-#include "baseline/cuda/graph_timer.h"
-#include "baseline/cuda/race.h"
+#include "launch/cuda/graph_timer.h"
 
 #include <fmt/format.h>
 

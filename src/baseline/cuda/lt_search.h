@@ -3,9 +3,9 @@
 // the three cublasLt baselines have in common; how each decides stands in its own file.
 #pragma once
 
-#include "baseline/cuda/graph_timer.h"
 #include "baseline/cuda/sampled_rows.h"
 #include "baseline/cuda/shared.h"
+#include "launch/cuda/graph_timer.h"
 #include "vendor/lt_matmul.h"
 
 #include <optional>

@@ -87,6 +87,7 @@ void find_entries(Finder& find, Driver& d) {
   find(d.StreamIsCapturing, "cuStreamIsCapturing");
   find(d.StreamBeginCapture, "cuStreamBeginCapture_v2");
   find(d.StreamEndCapture, "cuStreamEndCapture");
+  find(d.ThreadExchangeStreamCaptureMode, "cuThreadExchangeStreamCaptureMode");
   find(d.GraphInstantiateWithFlags, "cuGraphInstantiateWithFlags");
   find(d.GraphUpload, "cuGraphUpload");
   find(d.GraphLaunch, "cuGraphLaunch");

@@ -63,6 +63,8 @@ enum PointerAttribute : int {  // CUpointer_attribute
   kPointerDevice = 9,          // int, as the driver counts
 };
 inline constexpr unsigned kDeviceMemory = 2;  // CU_MEMORYTYPE_DEVICE
+// CU_STREAM_CAPTURE_MODE_RELAXED: forbids nothing to anyone, and is forbidden nothing.
+inline constexpr int kRelaxedCapture = 2;
 
 struct alignas(8) LaunchAttribute {  // CUlaunchAttribute
   int id = 0;
@@ -183,6 +185,8 @@ struct Driver {
   Code (*StreamIsCapturing)(Stream, int* status);
   Code (*StreamBeginCapture)(Stream, int mode);
   Code (*StreamEndCapture)(Stream, Graph*);
+  // In: the mode of this thread, which says what captures of others forbid it; out: what it was.
+  Code (*ThreadExchangeStreamCaptureMode)(int* mode);
   Code (*GraphInstantiateWithFlags)(GraphExec*, Graph, unsigned long long flags);
   Code (*GraphUpload)(GraphExec, Stream);
   Code (*GraphLaunch)(GraphExec, Stream);

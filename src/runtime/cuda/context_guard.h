@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// Makes a context current on this thread for a while, and the caller's again afterwards: whoever
-// links the library has a current device of his own (CASES I04).
+// What of a thread's state is changed for a while and put back: whoever links the library has a
+// current device of his own (CASES I04), and may be capturing.
 #pragma once
 
 #include "device/cuda/context.h"
 
 namespace tilewright::runtime {
 
+// Makes a context current on this thread.
 class ContextGuard {
  public:
   ContextGuard(const cuda::Driver& driver, cuda::ContextHandle wanted) : driver_(driver) {
@@ -31,6 +32,22 @@ class ContextGuard {
   cuda::ContextHandle before_ = nullptr;
   cuda::Code code_ = cuda::kSuccess;
   bool changed_ = false;
+};
+
+// Lets this thread allocate and load while another one captures: that would fail else, and spoil
+// the capture.
+class RelaxedThread {
+ public:
+  explicit RelaxedThread(const cuda::Driver& driver) : driver_(driver) {
+    driver_.ThreadExchangeStreamCaptureMode(&mode_);
+  }
+  ~RelaxedThread() { driver_.ThreadExchangeStreamCaptureMode(&mode_); }
+  RelaxedThread(const RelaxedThread&) = delete;
+  RelaxedThread& operator=(const RelaxedThread&) = delete;
+
+ private:
+  const cuda::Driver& driver_;
+  int mode_ = cuda::kRelaxedCapture;
 };
 
 }  // namespace tilewright::runtime

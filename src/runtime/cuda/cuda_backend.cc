@@ -5,6 +5,7 @@
 #include "device/cuda/detect.h"
 #include "runtime/cuda/context_guard.h"
 #include "runtime/cuda/planner.h"
+#include "runtime/cuda/timing.h"
 #include "runtime/wisdom_files.h"
 
 #include <fmt/format.h>
@@ -110,9 +111,18 @@ class CudaBackend : public Backend {
     if (given.empty()) return {};
     const ContextGuard guard(context_.driver(), context_.handle());
     if (auto current = check(guard); !current) return current;
+    if (capturing(stream)) {
+      return tl::unexpected(Failure{
+          TW_INVALID, fmt::format("stream={} is being captured, or is the default stream while "
+                                  "another one is: tw_prepare loads and waits, so it goes before",
+                                  fmt::ptr(stream))});
+    }
     const Call call = folded(given);
-    const auto ladder = build(call, true);
+    auto ladder = build(call, true);
     if (!ladder) return tl::unexpected(ladder.error());
+    if (options_.timing_seconds > 0 && call.mode == TW_FASTEST && call.k > 0) {
+      ladder = settled(call, *ladder);
+    }
     for (const Rung& rung : (*ladder)->rungs) {
       if (rung.workspace > 0) std::ignore = workspaces_->claim(as_stream(stream), rung.zeroed);
     }
@@ -185,6 +195,7 @@ class CudaBackend : public Backend {
     const auto ladder = build(call, true);
     if (!ladder) return tl::unexpected(ladder.error());
     Choice choice;
+    choice.vendor_timed = (*ladder)->vendor_timed;
     const Wish wish{.scales = scales, .finishes = call.activation != TW_NO_ACTIVATION};
     for (const Rung& rung : (*ladder)->rungs) {
       if (!wish.granted_by(rung)) continue;
@@ -196,6 +207,7 @@ class CudaBackend : public Backend {
       choice.origin = rung.origin;
       choice.program = kernel.program;
       choice.why = rung.why;
+      choice.timed = rung.timed;
       choice.launch = kernel.launch;
       choice.cubin = kernel.cubin;
       choice.launches = static_cast<int>(rung.launches.size());
@@ -258,13 +270,44 @@ class CudaBackend : public Backend {
       return tl::unexpected(
           Failure{TW_UNSUPPORTED, fmt::format("k={}: a sum has {} terms at most", call.k, kMostK)});
     }
+    std::optional<RelaxedThread> relaxed;
+    if (may_load) relaxed.emplace(context_.driver());
     const std::scoped_lock slow(slow_mutex_);
     if (auto known = find(call); known != nullptr && (known->complete || !may_load)) return known;
-    auto ladder = std::make_shared<const Ladder>(planner_->build(call, may_load));
+    return keep(call, planner_->build(call, may_load));
+  }
+
+  std::shared_ptr<const Ladder> keep(const Call& call, Ladder ladder) {
+    auto kept = std::make_shared<const Ladder>(std::move(ladder));
     const std::unique_lock lock(ladders_mutex_);
     if (ladders_.size() >= kMostLadders) ladders_.clear();
-    ladders_[call] = ladder;
-    return ladder;
+    ladders_[call] = kept;
+    return kept;
+  }
+
+  // The ladder as timing has it, or as it was estimated where nothing can be timed. Calls go on
+  // meanwhile, with the estimate.
+  std::shared_ptr<const Ladder> settled(const Call& call, std::shared_ptr<const Ladder> estimated) {
+    if (estimated->settled) return estimated;
+    const std::scoped_lock one_at_a_time(timing_mutex_);
+    if (auto known = find(call); known != nullptr && known->settled) return known;
+    const RelaxedThread relaxed(context_.driver());
+    Ladder timed;
+    {
+      const std::scoped_lock slow(slow_mutex_);
+      timed = planner_->candidates(call);
+    }
+    if (const Status done = time_and_arrange(timed, call, context_, options_.timing_seconds);
+        !done) {
+      Ladder as_it_was = *estimated;
+      const std::string note = "timed: " + done.error().message;
+      std::erase(as_it_was.notes, note);
+      as_it_was.notes.push_back(note);
+      return keep(call, std::move(as_it_was));
+    }
+    prune(timed);
+    timed.settled = true;
+    return keep(call, std::move(timed));
   }
 
   static std::string rung_text(const Rung& rung, bool first) {
@@ -296,7 +339,8 @@ class CudaBackend : public Backend {
   Lookup lookup_;
   std::unique_ptr<Workspaces> workspaces_;
   std::optional<Planner> planner_;
-  std::mutex slow_mutex_;  // shelf, planner, kernels' loading
+  std::mutex slow_mutex_;    // shelf, planner, kernels' loading
+  std::mutex timing_mutex_;  // taken before it: two that time at once would see each other
   mutable std::shared_mutex ladders_mutex_;
   std::unordered_map<Call, std::shared_ptr<const Ladder>, CallHash> ladders_;
 };

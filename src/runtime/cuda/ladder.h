@@ -33,12 +33,16 @@ struct Rung {
   std::array<std::uint64_t, 3> alignment = {1, 1, 1};  // bytes, of the addresses of A, B, C
   std::int64_t workspace = 0, zeroed = 0;
   std::vector<Launchable> launches;
-  std::string why;  // for tw_explain
+  double expected = 0;  // seconds by the rule, of a kernel
+  double timed = 0;     // seconds by timing; 0: was not
+  std::string why;      // for tw_explain
 };
 
 struct Ladder {
   std::vector<Rung> rungs;
   bool complete = true;            // false: made while nothing could be loaded
+  bool settled = false;            // timed, or tuned for this problem and ahead
+  double vendor_timed = 0;         // seconds that the vendor's took; 0: was not timed
   std::vector<std::string> notes;  // for tw_explain: what was left out
 };
 

@@ -9,12 +9,16 @@
 #include <algorithm>
 #include <cmath>
 #include <functional>
+#include <set>
 
 namespace tilewright::runtime {
 namespace {
 
 constexpr double kVendorWins = 0.98;        // a ratio below this is a loss beyond noise
 constexpr std::int64_t kTypicalRows = 256;  // where m must not decide
+// To be timed: so many by the estimate, and the first of each kind unless it is far behind.
+constexpr std::size_t kCandidates = 10;
+constexpr double kFar = 3;
 
 // Without m and batch, where they must not decide.
 Call as_chosen_by(const Call& call) {
@@ -98,6 +102,7 @@ bool Planner::add(Ladder& ladder, ShelfKernel& kernel, const Call& call, Origin 
     return true;
   }
   rung->origin = origin;
+  rung->expected = expected_seconds(kernel, call, device_, workspaces_.bytes());
   rung->why = why;
   ladder.rungs.push_back(*std::move(rung));
   return true;
@@ -122,13 +127,23 @@ void Planner::add_vendor(Ladder& ladder, const Call& call, const std::string& wh
   rung.origin = Origin::vendor;
   rung.vendor = *chosen;
   rung.scales = true;
-  rung.alignment.fill((*chosen)->address_alignment());
+  rung.alignment.fill(VendorCall::kAddressAlignment);
   rung.workspace = (*chosen)->workspace_bytes();
   rung.why = why;
   ladder.rungs.push_back(std::move(rung));
 }
 
 Ladder Planner::build(const Call& call, bool may_load) {
+  Ladder ladder = collect(call, may_load, Width::serving);
+  prune(ladder);
+  return ladder;
+}
+
+Ladder Planner::candidates(const Call& call) {
+  return collect(call, true, Width::candidates);
+}
+
+Ladder Planner::collect(const Call& call, bool may_load, Width width) {
   Ladder ladder;
   const auto plain = tuned(call, false), served = tuned(call, true);
   std::string vendor_because;
@@ -153,7 +168,8 @@ Ladder Planner::build(const Call& call, bool may_load) {
   }
   const bool may_ask = vendor_allowed_ && call.mode == TW_FASTEST &&
                        call.activation == TW_NO_ACTIVATION && call.k > 0;
-  if (may_ask && !vendor_because.empty()) {
+  ladder.settled = first && first->hit.origin == Origin::exact && vendor_because.empty();
+  if (may_ask && (width == Width::candidates || !vendor_because.empty())) {
     if (may_load) {
       add_vendor(ladder, call, vendor_because);
     } else {
@@ -169,15 +185,31 @@ Ladder Planner::build(const Call& call, bool may_load) {
             : fmt::format("tuned for {}, {:.2f} octaves away", entry.problem, found->hit.distance);
     add(ladder, *found->kernel, call, found->hit.origin, why, may_load);
   }
-  for (ShelfKernel* kernel : kernels) {
-    add(ladder, *kernel, call, Origin::built_in,
-        fmt::format("expected {:.1f} us",
-                    1e6 * expected_seconds(*kernel, call, device_, workspaces_.bytes())),
-        may_load);
-    if (!ladder.rungs.empty() && serves_all(ladder.rungs.back(), call)) break;
-  }
-  prune(ladder);
+  add_built_in(ladder, call, kernels, may_load, width);
   return ladder;
+}
+
+void Planner::add_built_in(Ladder& ladder, const Call& call,
+                           const std::vector<ShelfKernel*>& kernels, bool may_load, Width width) {
+  std::set<std::array<bool, 4>> kinds;
+  std::size_t added = 0;
+  double best = 0;
+  bool closed = false;
+  for (ShelfKernel* kernel : kernels) {
+    if (closed && width == Width::serving) return;
+    const double seconds = expected_seconds(*kernel, call, device_, workspaces_.bytes());
+    if (best == 0) best = seconds;
+    const bool new_kind =
+        kinds.insert({kernel->hopper, kernel->direct, kernel->split > 1, kernel->copies.any()})
+            .second;
+    const bool wanted = !closed || added < kCandidates || (new_kind && seconds < kFar * best);
+    if (!wanted) continue;
+    const std::size_t before = ladder.rungs.size();
+    add(ladder, *kernel, call, Origin::built_in, fmt::format("expected {:.1f} us", 1e6 * seconds),
+        may_load);
+    added += ladder.rungs.size() - before;
+    closed = closed || (!ladder.rungs.empty() && serves_all(ladder.rungs.back(), call));
+  }
 }
 
 }  // namespace tilewright::runtime

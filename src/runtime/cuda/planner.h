@@ -28,8 +28,12 @@ class Planner {
   // The context must be current. Without `may_load` only what is loaded counts, and the vendor's
   // library is not asked.
   [[nodiscard]] Ladder build(const Call& call, bool may_load);
+  // More rungs than anyone would reach, for who times them: kernels of each kind, and the vendor's
+  // whatever is expected of it. Not pruned.
+  [[nodiscard]] Ladder candidates(const Call& call);
 
  private:
+  enum class Width { serving, candidates };
   struct Tuned {
     ShelfKernel* kernel;
     Lookup::Hit hit;
@@ -38,6 +42,9 @@ class Planner {
   [[nodiscard]] ShelfKernel* kernel_for(const WisdomEntry& entry, const Call& call, bool served);
   [[nodiscard]] std::optional<Tuned> tuned(const Call& call, bool served);
   [[nodiscard]] std::vector<ShelfKernel*> built_in(const Call& call);
+  [[nodiscard]] Ladder collect(const Call& call, bool may_load, Width width);
+  void add_built_in(Ladder& ladder, const Call& call, const std::vector<ShelfKernel*>& kernels,
+                    bool may_load, Width width);
   // False if it was left out for want of loading.
   bool add(Ladder& ladder, ShelfKernel& kernel, const Call& call, Origin origin,
            const std::string& why, bool may_load);

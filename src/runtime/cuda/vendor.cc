@@ -5,20 +5,12 @@
 #include "vendor/algo_config.h"
 
 #include <algorithm>
-#include <bit>
 
 namespace tilewright::runtime {
 namespace {
 
 cuda::Pointer address(const void* pointer) {
   return reinterpret_cast<cuda::Pointer>(pointer);
-}
-
-// The largest power of two, at most 16, that divides all of these numbers of bytes.
-std::uint32_t common_bytes(std::initializer_list<std::int64_t> bytes) {
-  std::uint64_t bits = 16;
-  for (const std::int64_t each : bytes) bits |= static_cast<std::uint64_t>(each);
-  return std::uint32_t{1} << std::countr_zero(bits);
 }
 
 }  // namespace
@@ -55,15 +47,11 @@ Result<std::shared_ptr<const VendorCall>> Vendor::choose(const Call& call,
       *library_, handle_,
       vendor::column_gemm(problem, {call.stride_a, call.stride_b, call.stride_c}));
   if (!matmul) return tl::unexpected(matmul.error());
-  const auto in = static_cast<std::int64_t>(size_of(call.in));
-  const auto out = static_cast<std::int64_t>(size_of(call.out));
-  const bool several = call.batch > 1;
   vendor::LtLimits limits;
   limits.workspace = static_cast<std::uint64_t>(workspace);
   limits.reductions = vendor::allowed_reductions(problem);
-  limits.align_left = common_bytes({in * call.ldb, several ? in * call.stride_b : 0});
-  limits.align_right = common_bytes({in * call.lda, several ? in * call.stride_a : 0});
-  limits.align_out = common_bytes({out * call.ldc, several ? out * call.stride_c : 0});
+  // Of the addresses; the library sees the strides itself.
+  limits.align_left = limits.align_right = limits.align_out = VendorCall::kAddressAlignment;
   const auto proposals = matmul->propose(limits, 8);
   if (!proposals) return tl::unexpected(proposals.error());
   const auto usable = std::ranges::find_if(*proposals, [&](const vendor::LtHeuristic& p) {
@@ -73,9 +61,7 @@ Result<std::shared_ptr<const VendorCall>> Vendor::choose(const Call& call,
     return fail(ErrorCode::negative, "cublasLt proposes no algorithm");
   }
   const auto config = vendor::read_config(*library_, usable->algo);
-  const std::uint64_t alignment =
-      std::max({limits.align_left, limits.align_right, limits.align_out});
-  return std::make_shared<const VendorCall>(*std::move(matmul), *usable, alignment,
+  return std::make_shared<const VendorCall>(*std::move(matmul), *usable,
                                             config ? vendor::to_text(*config) : "");
 }
 

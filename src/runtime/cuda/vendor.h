@@ -15,16 +15,14 @@ namespace tilewright::runtime {
 // One product, and how it will be computed. Thread-safe.
 class VendorCall {
  public:
-  VendorCall(vendor::LtMatmul matmul, const vendor::LtHeuristic& chosen, std::uint64_t alignment,
-             std::string text)
-      : matmul_(std::move(matmul)),
-        chosen_(chosen),
-        alignment_(alignment),
-        text_(std::move(text)) {}
+  // Bytes by which all addresses must be divisible: more than that no load of a kernel asks for.
+  static constexpr std::uint32_t kAddressAlignment = 16;
+
+  VendorCall(vendor::LtMatmul matmul, const vendor::LtHeuristic& chosen, std::string text)
+      : matmul_(std::move(matmul)), chosen_(chosen), text_(std::move(text)) {}
   [[nodiscard]] std::int64_t workspace_bytes() const {
     return static_cast<std::int64_t>(chosen_.workspace);
   }
-  [[nodiscard]] std::uint64_t address_alignment() const { return alignment_; }
   [[nodiscard]] const std::string& text() const { return text_; }
   [[nodiscard]] Status run(const Operands& operands, cuda::Pointer workspace,
                            cuda::Stream stream) const;
@@ -32,8 +30,7 @@ class VendorCall {
  private:
   vendor::LtMatmul matmul_;
   vendor::LtHeuristic chosen_;
-  std::uint64_t alignment_;  // bytes, of all addresses
-  std::string text_;         // "algo=66 tile=..."
+  std::string text_;  // "algo=66 tile=..."
 };
 
 class Vendor {

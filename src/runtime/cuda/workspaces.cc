@@ -5,7 +5,6 @@
 namespace tilewright::runtime {
 namespace {
 
-constexpr std::int64_t kHead = 64 << 10;  // counters of 16,384 tiles
 constexpr std::int64_t kAlignment = 256;
 // The legacy default stream has two names; the per-thread one is another stream on each thread.
 constexpr std::uintptr_t kLegacyStream = 1, kPerThreadStream = 2;
@@ -16,15 +15,16 @@ Result<std::unique_ptr<Workspaces>> Workspaces::make(const cuda::Context& contex
                                                      std::int64_t bytes) {
   const std::int64_t rounded = (bytes + kAlignment - 1) / kAlignment * kAlignment;
   std::unique_ptr<Workspaces> made(new Workspaces(static_cast<std::size_t>(streams), rounded));
-  const auto each = static_cast<std::size_t>(kHead + rounded);
+  const auto each = static_cast<std::size_t>(kWorkspaceHead + rounded);
   auto memory = cuda::Buffer::allocate(context, each * static_cast<std::size_t>(streams));
   if (!memory) return tl::unexpected(memory.error());
   made->memory_ = *std::move(memory);
   const cuda::Driver& driver = context.driver();
   for (std::size_t i = 0; i < made->owners_.size(); ++i) {
-    if (Status s = driver.check(driver.MemsetD8Async(made->memory_.address() + i * each, 0,
-                                                     static_cast<std::size_t>(kHead), nullptr),
-                                "zeroing workspaces");
+    if (Status s =
+            driver.check(driver.MemsetD8Async(made->memory_.address() + i * each, 0,
+                                              static_cast<std::size_t>(kWorkspaceHead), nullptr),
+                         "zeroing workspaces");
         !s) {
       return tl::unexpected(s.error());
     }
@@ -34,7 +34,7 @@ Result<std::unique_ptr<Workspaces>> Workspaces::make(const cuda::Context& contex
 }
 
 bool Workspaces::fits(std::int64_t bytes, std::int64_t zeroed) const {
-  return !owners_.empty() && zeroed <= kHead && zeroed % kAlignment == 0 &&
+  return !owners_.empty() && zeroed <= kWorkspaceHead && zeroed % kAlignment == 0 &&
          bytes - zeroed <= bytes_;
 }
 
@@ -46,8 +46,8 @@ cuda::Pointer Workspaces::claim(cuda::Stream stream, std::int64_t zeroed) {
     std::uintptr_t found = owners_[i].load(std::memory_order_relaxed);
     if (found == 0 && owners_[i].compare_exchange_strong(found, owner)) found = owner;
     if (found != owner) continue;
-    return memory_.address() + i * static_cast<std::size_t>(kHead + bytes_) +
-           static_cast<std::size_t>(kHead - zeroed);
+    return memory_.address() + i * static_cast<std::size_t>(kWorkspaceHead + bytes_) +
+           static_cast<std::size_t>(kWorkspaceHead - zeroed);
   }
   return 0;
 }

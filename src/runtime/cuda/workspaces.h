@@ -16,6 +16,8 @@
 
 namespace tilewright::runtime {
 
+inline constexpr std::int64_t kWorkspaceHead = 64 << 10;  // counters of 16,384 tiles
+
 class Workspaces {
  public:
   // The context must be current, and outlive them. Waits until the heads are zero.

@@ -404,6 +404,9 @@ Code cuStreamDestroy_v2() {
 Code cuStreamQuery() {
   return kSuccess;
 }
+Code cuThreadExchangeStreamCaptureMode() {
+  return kSuccess;
+}
 Code cuGraphUpload() {
   return kSuccess;
 }

@@ -2,7 +2,10 @@
 // A cublasLt that computes what it is asked for in f64, on host memory, with one algorithm that
 // wants a kilobyte of workspace. Signatures: vendor/cublas_api.h.
 #include "base/element.h"
+#include "driver/fake_state.h"
 #include "vendor/cublas_api.h"
+
+#include <dlfcn.h>
 
 #include <cstring>
 
@@ -117,9 +120,14 @@ Code cublasLtMatmulAlgoGetHeuristic(LtHandle, LtMatmulDesc, LtLayout, LtLayout, 
 // Column-major: D = alpha op(A) op(B) + beta C.
 Code cublasLtMatmul(LtHandle, LtMatmulDesc desc, const void* alpha, const void* a, LtLayout la,
                     const void* b, LtLayout lb, const void* beta, const void* c, LtLayout, void* d,
-                    LtLayout ld, const LtAlgo*, void* workspace, std::size_t bytes, cuda::Stream) {
+                    LtLayout ld, const LtAlgo*, void* workspace, std::size_t bytes,
+                    cuda::Stream stream) {
   if (workspace == nullptr || bytes < kWorkspace) return kInvalid;
   std::memset(workspace, 0xff, bytes);
+  FakeState& device = *reinterpret_cast<FakeState* (*)()>(dlsym(RTLD_DEFAULT, "tw_fake_state"))();
+  if (!device.compute) {
+    return device.enqueue(stream, [] { return cuda::kSuccess; }, device.vendor_us);
+  }
   const Desc& how = *reinterpret_cast<Desc*>(desc);
   const Layout &x = of(la), &y = of(lb), &z = of(ld);
   float by = 0, keep = 0;

@@ -4,14 +4,12 @@
 // with whatever a device would not forgive: misaligned addresses, a map of nothing, a dirty head of
 // the workspace, a context that is not current. Entry points return a CUresult
 // (device/cuda/driver.h).
-#include "base/element.h"
-#include "driver/fake_state.h"
+#include "driver/fake_kernels.h"
 
-#include <cmath>
 #include <cstdlib>
 #include <cstring>
 #include <functional>
-#include <set>
+#include <map>
 #include <sstream>
 
 using namespace tilewright;
@@ -45,14 +43,9 @@ struct LoadedModule {
   std::vector<Loaded> kernels;
 };
 
-// A map as this driver encodes it.
-struct EncodedMap {
-  std::uint64_t address, columns, rows, batch, row_bytes, batch_bytes;
-};
-
-using Values = std::map<std::string, std::uint64_t>;
-using Work = std::function<Code()>;
-std::set<Stream> capturing;  // guarded by state().mutex
+using Work = FakeState::Work;
+// Guarded by state().mutex: what streams have captured so far; the last capture that ended.
+std::map<Stream, std::vector<Work>> capturing;
 std::vector<Work> recorded;
 
 std::size_t bytes_of_word(const std::string& word) {
@@ -61,109 +54,21 @@ std::size_t bytes_of_word(const std::string& word) {
                                                                                                : 8;
 }
 
-double finished(double x, int activation) {
-  if (activation == 1) return x < 0 ? 0 : x;
-  if (activation == 2) return 0.5 * x * std::erfc(-x / std::sqrt(2.0));
-  return activation == 3 ? x / (1 + std::exp(-x)) : x;
-}
-
-struct Matrix {
-  const void* base = nullptr;
-  std::int64_t row = 0, entry = 0;  // strides in elements
-};
-
-// What a generated kernel would compute.
-Code product(const FakeCubin& cubin, Values v, const std::map<std::string, EncodedMap>& maps,
-             unsigned grid_z) {
-  const ElementType in = *element_from(cubin.in), out = *element_from(cubin.out);
-  const auto number = [&](const char* word) { return static_cast<std::int64_t>(v[word]); };
-  const auto scalar = [&](const char* word, float otherwise) {
-    if (!v.contains(word)) return otherwise;
-    const auto bits = static_cast<std::uint32_t>(v[word]);
-    float value;
-    std::memcpy(&value, &bits, sizeof value);
-    return value;
+// Now, or when the capture of the stream is replayed; the device's clock goes on by what it takes.
+Code enqueue(Stream stream, Work work, double microseconds) {
+  FakeState& s = state();
+  Work timed = [&s, microseconds, work = std::move(work)] {
+    s.clock_us = s.clock_us + microseconds;
+    return work();
   };
-  const std::int64_t m = number("i32:M"), n = number("i32:N"), k = number("i32:K");
-  const float alpha = scalar("alpha", 1), beta = scalar("beta", 0);
-  Matrix a, b;
-  std::int64_t batch = 1;
-  const bool sums = alpha != 0 && k != 0;
-  if (maps.contains("map0")) {
-    const EncodedMap& ma = maps.at("map0");
-    const EncodedMap& mb = maps.at("map1");
-    a = {reinterpret_cast<const void*>(ma.address), static_cast<std::int64_t>(ma.row_bytes / 2),
-         static_cast<std::int64_t>(ma.batch_bytes / 2)};
-    b = {reinterpret_cast<const void*>(mb.address), static_cast<std::int64_t>(mb.row_bytes / 2),
-         static_cast<std::int64_t>(mb.batch_bytes / 2)};
-    batch = number("i32:batch");
-    // Entries of a copy, of which there is one if all are the same.
-    if (v.contains("i32:min(sa,1)")) a.entry *= number("i32:min(sa,1)");
-    if (v.contains("i32:min(sb,1)")) b.entry *= number("i32:min(sb,1)");
-    if (!sums) fault("a map for a sum of nothing");
-  } else {
-    a = {reinterpret_cast<const void*>(v["a"]), number("i64:lda"), number("i64:sa")};
-    b = {reinterpret_cast<const void*>(v["b"]), number("i64:ldb"), number("i64:sb")};
-    batch = grid_z;  // of split kernels this counts slices too: see below
-    if (sums && (v["a"] % std::min(16, 2 * cubin.vector_a) != 0 ||
-                 v["b"] % std::min(16, 2 * cubin.vector_b) != 0)) {
-      return kMisaligned;
+  {
+    const std::scoped_lock lock(s.mutex);
+    if (const auto found = capturing.find(stream); found != capturing.end()) {
+      found->second.push_back(std::move(timed));
+      return kSuccess;
     }
   }
-  void* const c = reinterpret_cast<void*>(v["c"]);
-  const std::uint64_t vector_c =
-      std::min<std::uint64_t>(16, static_cast<std::uint64_t>(cubin.vector_c) * size_of(out));
-  if (v["c"] % vector_c != 0) return kMisaligned;
-  // A head of counters: its bytes are the argument after the workspace.
-  std::int64_t head = 0;
-  for (std::size_t i = 0; i + 1 < cubin.arguments.size(); ++i) {
-    if (cubin.arguments[i] == "workspace") head = number(cubin.arguments[i + 1].c_str());
-  }
-  if (head > 0) {
-    auto* const bytes = reinterpret_cast<unsigned char*>(v["workspace"]);
-    if (bytes == nullptr) return kInvalidValue;
-    for (std::int64_t i = 0; i < head; ++i) {
-      if (bytes[i] != 0) fault("the head of the workspace is dirty");
-    }
-    std::memset(bytes + head, 0xff, 4096);  // partial sums
-  }
-  for (std::int64_t e = 0; e < batch; ++e) {
-    for (std::int64_t i = 0; i < m; ++i) {
-      for (std::int64_t j = 0; j < n; ++j) {
-        double sum = 0;
-        for (std::int64_t l = 0; sums && l < k; ++l) {
-          sum += load(in, a.base, e * a.entry + (cubin.a == "n" ? i * a.row + l : l * a.row + i)) *
-                 load(in, b.base, e * b.entry + (cubin.b == "n" ? l * b.row + j : j * b.row + l));
-        }
-        const std::int64_t at = e * number("i64:sc") + i * number("i64:ldc") + j;
-        double x = alpha * sum + (beta != 0 ? beta * load(out, c, at) : 0);
-        if (v["bias"] != 0) x += load(out, reinterpret_cast<const void*>(v["bias"]), j);
-        store(out, c, at, finished(x, static_cast<int>(v["activation"])));
-      }
-    }
-  }
-  return kSuccess;
-}
-
-// What tw_repack does: `values` are its arguments in order. The rest of the copies' rows is junk.
-Code repack(const std::vector<std::uint64_t>& values) {
-  auto* const workspace = reinterpret_cast<unsigned char*>(values[0]);
-  if (workspace == nullptr || values[0] % 16 != 0) return kInvalidValue;
-  for (std::size_t i = 1; i + 7 <= values.size(); i += 7) {
-    const auto* const from = reinterpret_cast<const unsigned char*>(values[i]);
-    const auto number = [&](std::size_t at) { return static_cast<std::int64_t>(values[i + at]); };
-    const std::int64_t rows = number(2), columns = number(3), entries = number(4);
-    const std::int64_t width = (columns + 7) / 8 * 8;
-    unsigned char* to = workspace + number(1);
-    std::memset(to, 0xff, static_cast<std::size_t>(2 * entries * rows * width));
-    for (std::int64_t e = 0; e < entries; ++e) {
-      for (std::int64_t row = 0; row < rows; ++row, to += 2 * width) {
-        std::memcpy(to, from + 2 * (e * number(6) + row * number(5)),
-                    static_cast<std::size_t>(2 * columns));
-      }
-    }
-  }
-  return kSuccess;
+  return timed();
 }
 
 }  // namespace
@@ -171,6 +76,7 @@ Code repack(const std::vector<std::uint64_t>& values) {
 extern "C" {
 
 FakeState* tw_fake_state() {
+  state().enqueue = enqueue;
   return &state();
 }
 
@@ -246,7 +152,9 @@ Code cuModuleLoadData(Module* module, const void* image) {
   FakeCubin& c = loaded->kernels.front().cubin;
   words >> c.symbol >> c.in >> c.out >> c.a >> c.b >> c.vector_a >> c.vector_b >> c.vector_c;
   for (std::string word; words >> word;) {
-    if (word == "|") {
+    if (word.starts_with("program:")) {
+      c.program = word.substr(word.find(':') + 1);
+    } else if (word == "|") {
       loaded->kernels.push_back({{}, current});
       words >> loaded->kernels.back().cubin.symbol;
     } else {
@@ -289,7 +197,8 @@ Code cuLaunchKernelEx(const LaunchConfig* config, Function function, void** argu
   if (config->grid_x > 2147483647U || config->grid_y > 65535 || config->grid_z > 65535) {
     return kInvalidValue;
   }
-  if (!s.compute && !s.keep) return kSuccess;
+  const double microseconds = s.cost ? s.cost(loaded.cubin) : 1;
+  if (!s.compute && !s.keep) return enqueue(config->stream, [] { return kSuccess; }, microseconds);
   Values values;
   std::vector<std::uint64_t> in_order;
   std::map<std::string, EncodedMap> maps;
@@ -313,7 +222,7 @@ Code cuLaunchKernelEx(const LaunchConfig* config, Function function, void** argu
     const std::scoped_lock lock(s.mutex);
     s.kept.push_back(kept);
   }
-  if (!s.compute) return kSuccess;
+  if (!s.compute) return enqueue(config->stream, [] { return kSuccess; }, microseconds);
   // Slices of K are CTAs of their own in z: those of a cluster, or of a head's counters.
   unsigned entries = config->grid_z;
   if (config->attribute_count > 0 && config->attributes[0].value.cluster.z > 1) {
@@ -324,16 +233,9 @@ Code cuLaunchKernelEx(const LaunchConfig* config, Function function, void** argu
   }
   const bool copies = loaded.cubin.symbol == "tw_repack";
   Work work = [copies, in_order, cubin = loaded.cubin, values, maps, entries] {
-    return copies ? repack(in_order) : product(cubin, values, maps, entries);
+    return copies ? repack(in_order) : product(cubin, values, maps, entries, fault);
   };
-  {
-    const std::scoped_lock lock(s.mutex);
-    if (capturing.contains(config->stream)) {
-      recorded.push_back(std::move(work));
-      return kSuccess;
-    }
-  }
-  return work();
+  return enqueue(config->stream, std::move(work), microseconds);
 }
 Code cuOccupancyMaxActiveBlocksPerMultiprocessor(int* blocks, Function, int threads, std::size_t) {
   *blocks = 2048 / threads;
@@ -368,6 +270,54 @@ Code cuMemsetD8Async(Pointer to, unsigned char value, std::size_t bytes, Stream)
   std::memset(reinterpret_cast<void*>(to), value, bytes);
   return kSuccess;
 }
+Code cuMemcpyHtoDAsync_v2(Pointer to, const void* from, std::size_t bytes, Stream) {
+  std::memcpy(reinterpret_cast<void*>(to), from, bytes);
+  return kSuccess;
+}
+Code cuMemcpyDtoDAsync_v2(Pointer to, Pointer from, std::size_t bytes, Stream) {
+  std::memcpy(reinterpret_cast<void*>(to), reinterpret_cast<void*>(from), bytes);
+  return kSuccess;
+}
+Code cuMemGetInfo_v2(std::size_t* free, std::size_t* total) {
+  *free = state().free_bytes;
+  *total = std::size_t{80} << 30;
+  return kSuccess;
+}
+Code cuStreamCreate(Stream* stream, unsigned) {
+  static std::atomic<std::uintptr_t> next = 1000;
+  *stream = reinterpret_cast<Stream>(next++);
+  return kSuccess;
+}
+Code cuStreamDestroy_v2(Stream) {
+  return kSuccess;
+}
+Code cuThreadExchangeStreamCaptureMode(int* mode) {
+  thread_local int current_mode = 0;
+  std::swap(*mode, current_mode);
+  return kSuccess;
+}
+// An event is the time at which it was recorded.
+Code cuEventCreate(Event* event, unsigned) {
+  *event = reinterpret_cast<Event>(new double(0));
+  return kSuccess;
+}
+Code cuEventDestroy_v2(Event event) {
+  delete reinterpret_cast<double*>(event);
+  return kSuccess;
+}
+Code cuEventRecord(Event event, Stream) {
+  *reinterpret_cast<double*>(event) = state().clock_us;
+  return kSuccess;
+}
+Code cuEventSynchronize(Event) {
+  ++state().waits;
+  return kSuccess;
+}
+Code cuEventElapsedTime(float* milliseconds, Event start, Event end) {
+  *milliseconds = static_cast<float>(
+      1e-3 * (*reinterpret_cast<double*>(end) - *reinterpret_cast<double*>(start)));
+  return kSuccess;
+}
 Code cuMemcpyHtoD_v2(Pointer to, const void* from, std::size_t bytes) {
   std::memcpy(reinterpret_cast<void*>(to), from, bytes);
   return kSuccess;
@@ -387,20 +337,38 @@ Code cuStreamIsCapturing(Stream stream, int* status) {
 }
 Code cuStreamBeginCapture_v2(Stream stream, int) {
   const std::scoped_lock lock(state().mutex);
-  capturing.insert(stream);
-  recorded.clear();
+  capturing[stream].clear();
   return kSuccess;
 }
-Code cuStreamEndCapture(Stream stream, Graph*) {
+Code cuStreamEndCapture(Stream stream, Graph* graph) {
   const std::scoped_lock lock(state().mutex);
+  recorded = capturing[stream];
   capturing.erase(stream);
+  if (graph != nullptr) *graph = reinterpret_cast<Graph>(new std::vector<Work>(recorded));
   return kSuccess;
 }
-Code cuGraphLaunch(GraphExec, Stream) {
+Code cuGraphInstantiateWithFlags(GraphExec* made, Graph graph, unsigned long long) {
+  *made = reinterpret_cast<GraphExec>(
+      new std::vector<Work>(*reinterpret_cast<std::vector<Work>*>(graph)));
+  return kSuccess;
+}
+Code cuGraphDestroy(Graph graph) {
+  delete reinterpret_cast<std::vector<Work>*>(graph);
+  return kSuccess;
+}
+Code cuGraphExecDestroy(GraphExec made) {
+  delete reinterpret_cast<std::vector<Work>*>(made);
+  return kSuccess;
+}
+Code cuGraphUpload(GraphExec, Stream) {
+  return kSuccess;
+}
+// No graph: what the last capture has.
+Code cuGraphLaunch(GraphExec made, Stream) {
   std::vector<Work> work;
   {
     const std::scoped_lock lock(state().mutex);
-    work = recorded;
+    work = made == nullptr ? recorded : *reinterpret_cast<std::vector<Work>*>(made);
   }
   for (const Work& each : work) {
     if (const Code code = each(); code != kSuccess) return code;

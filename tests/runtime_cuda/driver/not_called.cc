@@ -28,16 +28,7 @@ Code cuMemAllocHost_v2() {
 Code cuMemFreeHost() {
   return kNotFound;
 }
-Code cuMemGetInfo_v2() {
-  return kNotFound;
-}
-Code cuMemcpyHtoDAsync_v2() {
-  return kNotFound;
-}
 Code cuMemcpyDtoHAsync_v2() {
-  return kNotFound;
-}
-Code cuMemcpyDtoDAsync_v2() {
   return kNotFound;
 }
 Code cuMemsetD32Async() {
@@ -73,49 +64,16 @@ Code cuMemExportToShareableHandle() {
 Code cuMemImportFromShareableHandle() {
   return kNotFound;
 }
-Code cuStreamCreate() {
-  return kNotFound;
-}
-Code cuStreamDestroy_v2() {
-  return kNotFound;
-}
 Code cuStreamQuery() {
   return kNotFound;
 }
-Code cuGraphInstantiateWithFlags() {
-  return kNotFound;
-}
-Code cuGraphUpload() {
-  return kNotFound;
-}
-Code cuGraphExecDestroy() {
-  return kNotFound;
-}
-Code cuGraphDestroy() {
-  return kNotFound;
-}
-Code cuEventCreate() {
-  return kNotFound;
-}
-Code cuEventDestroy_v2() {
-  return kNotFound;
-}
-Code cuEventRecord() {
-  return kNotFound;
-}
 Code cuEventQuery() {
-  return kNotFound;
-}
-Code cuEventSynchronize() {
   return kNotFound;
 }
 Code cuProfilerStart() {
   return kNotFound;
 }
 Code cuProfilerStop() {
-  return kNotFound;
-}
-Code cuEventElapsedTime() {
   return kNotFound;
 }
 

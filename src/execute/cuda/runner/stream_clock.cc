@@ -13,7 +13,6 @@ namespace {
 // Copied from the host it takes some 40 us (PCIe 4 and 5), about twice what enqueueing a call, an
 // event and a graph does; and it displaces little of a level-2 cache.
 constexpr std::size_t kDelayBytes = std::size_t{2} << 20;
-constexpr int kRelaxedCapture = 2;  // CU_STREAM_CAPTURE_MODE_RELAXED: nobody else uses the device
 
 }  // namespace
 
@@ -91,7 +90,8 @@ Result<cuda::GraphExec> LaunchGraphs::graph(const Key& key,
                                             const std::function<Status(int)>& enqueue) {
   if (const auto found = made_.find(key); found != made_.end()) return found->second;
   const cuda::Driver& d = *driver_;
-  if (Status s = d.check(d.StreamBeginCapture(stream_, kRelaxedCapture), "capturing a graph"); !s) {
+  if (Status s = d.check(d.StreamBeginCapture(stream_, cuda::kRelaxedCapture), "capturing a graph");
+      !s) {
     return tl::unexpected(s.error());
   }
   Status enqueued;

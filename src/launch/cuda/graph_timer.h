@@ -20,8 +20,9 @@ class GraphTimer {
   GraphTimer(GraphTimer&& other) noexcept;
   GraphTimer& operator=(GraphTimer&& other) noexcept;
 
-  // Replays once and waits: seconds per call by the device's clock.
-  [[nodiscard]] Result<double> time_once() const;
+  // Replays once and waits: seconds per call by the device's clock. `before`: replays that do not
+  // count, so that the device is still busy when the host has enqueued the one that does.
+  [[nodiscard]] Result<double> time_once(int before = 0) const;
 
  private:
   GraphTimer() = default;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // See race.h.
-#include "baseline/cuda/race.h"
+#include "base/race.h"
 
 #include <algorithm>
 #include <limits>
@@ -76,33 +76,6 @@ RaceResult race(int count, const std::function<Result<double>(int)>& time_once,
     const Runner& b = field[static_cast<std::size_t>(y)];
     return std::pair(!a.racing, a.median) < std::pair(!b.racing, b.median);
   });
-  return result;
-}
-
-DescentResult descend(const vendor::AlgoConfig& start, const DescentSteps& steps,
-                      std::set<vendor::AlgoConfig>& seen) {
-  DescentResult result{start, 0, 0};
-  seen.insert(start);
-  bool improved = true;
-  // The first improvement along one knob; true if there was one.
-  const auto turn = [&](vendor::Knob knob) {
-    for (const vendor::AlgoConfig& next : steps.neighbours(result.best, knob)) {
-      if (steps.spent()) return false;
-      if (!seen.insert(next).second) continue;
-      ++result.tried;
-      if (!steps.better(result.best, next)) continue;
-      result.best = next;
-      ++result.turns;
-      return true;
-    }
-    return false;
-  };
-  while (improved && !steps.spent()) {
-    improved = false;
-    for (const vendor::Knob knob : vendor::kKnobs) {
-      while (turn(knob)) improved = true;
-    }
-  }
   return result;
 }
 

@@ -1,14 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// The decisions of a search for the fastest algorithm, apart from clocks and devices: a race of
-// candidates in rounds, and a descent along the knobs. Both take what they need as functions, so
-// that tests run them on invented times.
+// Who of several is fastest, in rounds: the decisions of a race apart from clocks and devices,
+// which it takes as functions, so that tests run it on invented times.
 #pragma once
 
 #include "base/error.h"
-#include "vendor/algo_config.h"
 
 #include <functional>
-#include <set>
 #include <vector>
 
 namespace tilewright {
@@ -33,24 +30,5 @@ struct RaceResult {
 // takes the candidate out. `now()` is in seconds.
 [[nodiscard]] RaceResult race(int count, const std::function<Result<double>(int)>& time_once,
                               const std::function<double()>& now, const RaceRules& rules);
-
-struct DescentSteps {
-  std::function<std::vector<vendor::AlgoConfig>(const vendor::AlgoConfig&, vendor::Knob)>
-      neighbours;
-  // Whether the second is valid, right and faster than the first.
-  std::function<bool(const vendor::AlgoConfig&, const vendor::AlgoConfig&)> better;
-  std::function<bool()> spent;
-};
-struct DescentResult {
-  vendor::AlgoConfig best;
-  int tried = 0;  // calls of better()
-  int turns = 0;  // of which so many led on
-};
-
-// Greedy coordinate descent: turns one knob after another, taking the first improvement and going
-// on from there, until a round of all knobs brings none or the time is spent. What is in `seen` is
-// not tried again.
-[[nodiscard]] DescentResult descend(const vendor::AlgoConfig& start, const DescentSteps& steps,
-                                    std::set<vendor::AlgoConfig>& seen);
 
 }  // namespace tilewright
