@@ -73,13 +73,18 @@ double taste(const Program& p, const Problem& problem, const Kernel& k, double w
   const double ratio = k.raster_n ? k.tile_m / k.tile_n : k.tile_n / k.tile_m;
   const double best =
       waves <= 1
-          ? 1
+          ? k.group
           : std::clamp(std::sqrt(std::max(1.0, chip.multiprocessors / ratio)) / 2, 1.0, 16.0);
   factor += 0.004 * std::abs(std::log2(best / std::max(k.group, 1.0)));
   const double rows = ceil_div(static_cast<double>(problem.m), k.tile_m);
   const double columns = ceil_div(static_cast<double>(problem.n), k.tile_n);
-  const bool long_way = k.raster_n ? rows > columns : columns > rows;
-  if (waves <= 1 && long_way) factor += problem.k >= 2048 ? 0.02 : 0.005;
+  if (waves <= 1) {
+    const auto reads = [&](bool along_n, double group) {
+      return reads_of_gpc({k.tile_m, k.tile_n, rows, columns, along_n, group});
+    };
+    const double more = reads(k.raster_n, k.group) / reads(false, 4) - 1;
+    factor += std::clamp(more * (problem.k >= 2048 ? 0.08 : 0.03), -0.05, 0.2);
+  }
   if (k.raster_n) factor += 0.001;
   // B stored along N in boxes of 16 columns: measured 15-30 % slower than in wider ones.
   const bool narrow = std::fmod(k.tile_n, 32) == 16 && k.tile_n > 16;
@@ -99,6 +104,19 @@ double taste(const Program& p, const Problem& problem, const Kernel& k, double w
   if (!by_copy_engine(p) && results > 16e6) factor += 0.05;
   return factor + 0.02 / std::max(k.stages, 1.0);
 }
+
+}  // namespace
+
+double reads_of_gpc(const TileOrder& o) {
+  constexpr double kCtas = 16;
+  const double major = o.along_n ? o.columns : o.rows, minor = o.along_n ? o.rows : o.columns;
+  const double group = std::min(o.group, major);
+  const double high = std::min(group * std::max(1.0, std::floor(kCtas / (group * minor))), major);
+  const double wide = std::clamp(std::ceil(kCtas / group), 1.0, minor);
+  return o.along_n ? high * o.tile_n + wide * o.tile_m : high * o.tile_m + wide * o.tile_n;
+}
+
+namespace {
 
 Chip chip_of(const Device& d, const CudaConstants& c) {
   const double largest =

@@ -22,17 +22,17 @@ struct CudaConstants {
   double clock = 0.886;       // of the largest clock, when busy
   double power = 0.789;       // of the tensor peak at the largest clock, when busy
   double chip_rate = 98.9;    // from L2, all multiprocessors busy
-  double port_rate = 72.1;    // from L2, one multiprocessor
+  double port_rate = 100;     // from L2, one multiprocessor
   double memory = 0.834;      // of the memory's bandwidth
   double kept = 0.00788;      // of L2 that holds operands from wave to wave
   double blend = 4.5;         // exponent: limits that are close add up
   // sm90
-  double first90 = 0.719;       // until the first stage is there
-  double latency90 = 1.0;       // the same in a ring, from asking for a stage to its products
-  double cluster_first = 1.69;  // the same two with multicast
-  double cluster_latency = 1.27;
-  double step90 = 0.159;         // handing a stage over
-  double single_step = 0.251;    // the same where one warpgroup does all
+  double first90 = 0.8;        // until the first stage is there
+  double latency90 = 0.88;     // the same in a ring, from asking for a stage to its products
+  double cluster_first = 2.2;  // the same two with multicast
+  double cluster_latency = 1.2;
+  double step90 = 0.103;         // handing a stage over
+  double single_step = 0.16;     // the same where one warpgroup does all
   double exchange_rate = 13100;  // bytes per microsecond that a warpgroup stores
   double direct_rate = 6820;
   double tma_rate = 27500;
@@ -75,6 +75,15 @@ struct CudaConstants {
   double static90 = 0.32, static_tile = 0.25, static_direct = 0.1;
   double static_part = 0.2;
 };
+
+// How many rows and columns of C's operands 16 CTAs that follow each other read, which share a GPC
+// and fetch them once (raster.cuh): tiles of tile_m x tile_n, rows x columns of them.
+struct TileOrder {
+  double tile_m = 0, tile_n = 0, rows = 0, columns = 0;
+  bool along_n = false;
+  double group = 1;
+};
+[[nodiscard]] double reads_of_gpc(const TileOrder& order);
 
 // Where the time goes, in microseconds.
 struct CudaEstimate {

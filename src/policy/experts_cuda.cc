@@ -26,7 +26,7 @@ struct Expert {
 };
 
 // The order of tiles is order_of's and the sizes are lineup.h's, where not wished.
-constexpr std::array<Expert, 69> kExperts = {{
+constexpr std::array<Expert, 75> kExperts = {{
     {Regime::tiny, "sm90 schedule=cooperative consumers=1 tile_m=64 tile_n=16 tile_k=64 stages=2"},
     {Regime::tiny, "sm90 schedule=single tile_m=64 tile_n=16 tile_k=128 stages=2"},
     {Regime::tiny, "sm90 schedule=cooperative consumers=1 tile_m=64 tile_n=16 tile_k=128 stages=4"},
@@ -38,6 +38,8 @@ constexpr std::array<Expert, 69> kExperts = {{
      "sm80 form=direct tile_m=16 tile_n=16 warps_k=8 ahead=2 split_k=4 reduce=cluster"},
     {Regime::tiny, "sm90 schedule=single tile_m=64 tile_n=64 tile_k=64 stages=2 epilogue=tma"},
     {Regime::few,
+     "sm90 schedule=cooperative consumers=1 tile_m=64 tile_n=64 tile_k=64 stages=8 epilogue=tma"},
+    {Regime::few,
      "sm90 schedule=cooperative consumers=1 tile_m=64 tile_n=64 tile_k=128 stages=4 "
      "epilogue=tma"},
     {Regime::few, "sm90 schedule=single tile_m=64 tile_n=32 tile_k=128 stages=4"},
@@ -47,6 +49,20 @@ constexpr std::array<Expert, 69> kExperts = {{
      "sm80 form=tile tile_m=32 tile_n=32 tile_k=64 warps_m=1 warps_n=1 warps_k=4 "
      "stages=4 epilogue=exchange"},
     {Regime::few, "sm80 form=direct tile_m=16 tile_n=16 warps_k=4 ahead=2"},
+    {Regime::split,
+     "sm90 schedule=cooperative consumers=1 tile_m=64 tile_n=64 tile_k=64 stages=12 split_k=2 "
+     "reduce=cluster"},
+    {Regime::split,
+     "sm90 schedule=cooperative consumers=1 tile_m=64 tile_n=32 tile_k=64 stages=12 split_k=8 "
+     "reduce=cluster epilogue=direct"},
+    {Regime::split,
+     "sm90 schedule=cooperative consumers=1 tile_m=64 tile_n=64 tile_k=64 stages=12 epilogue=tma"},
+    {Regime::split,
+     "sm90 schedule=cooperative consumers=1 tile_m=64 tile_n=64 tile_k=64 stages=12 split_k=4 "
+     "reduce=cluster epilogue=direct"},
+    {Regime::split,
+     "sm90 schedule=cooperative consumers=1 tile_m=64 tile_n=128 tile_k=64 stages=8 split_k=4 "
+     "reduce=spread"},
     {Regime::split,
      "sm90 schedule=cooperative consumers=1 tile_m=64 tile_n=32 tile_k=128 stages=8 "
      "split_k=8 reduce=cluster epilogue=direct"},
@@ -94,125 +110,117 @@ constexpr std::array<Expert, 69> kExperts = {{
      "sm80 form=tile tile_m=64 tile_n=64 tile_k=64 warps_m=2 warps_n=2 warps_k=1 "
      "stages=4 fragments=double split_k=4 reduce=workspace epilogue=exchange"},
     {Regime::middle,
-     "sm90 schedule=cooperative consumers=2 tile_m=128 tile_n=64 tile_k=128 stages=4 in_flight=0 "
-     "epilogue=tma"},
+     "sm90 schedule=cooperative consumers=1 tile_m=64 tile_n=128 tile_k=64 stages=8 epilogue=tma"},
     {Regime::middle,
-     "sm90 schedule=cooperative consumers=1 tile_m=64 tile_n=64 tile_k=128 stages=6 "
-     "epilogue=tma"},
+     "sm90 schedule=cooperative consumers=2 tile_m=128 tile_n=128 tile_k=64 stages=6 epilogue=tma"},
+    {Regime::middle,
+     "sm90 schedule=cooperative consumers=1 tile_m=64 tile_n=64 tile_k=64 stages=12 epilogue=tma"},
+    {Regime::middle,
+     "sm90 schedule=cooperative consumers=2 tile_m=128 tile_n=64 tile_k=64 stages=8 epilogue=tma"},
     {Regime::middle,
      "sm90 schedule=cooperative consumers=2 tile_m=128 tile_n=128 tile_k=64 stages=6 in_flight=0 "
      "epilogue=tma"},
     {Regime::middle,
-     "sm90 schedule=cooperative consumers=1 tile_m=64 tile_n=128 tile_k=128 stages=4 "
-     "epilogue=tma"},
-    {Regime::middle,
-     "sm90 schedule=cooperative consumers=2 tile_m=128 tile_n=96 tile_k=64 stages=7 in_flight=0 "
-     "epilogue=tma"},
-    {Regime::middle,
-     "sm90 schedule=cooperative consumers=2 tile_m=128 tile_n=256 tile_k=64 stages=3 in_flight=0 "
+     "sm90 schedule=cooperative consumers=2 tile_m=128 tile_n=256 tile_k=64 stages=4 in_flight=0 "
      "grid=tiles epilogue=tma"},
     {Regime::middle,
-     "sm90 schedule=cooperative consumers=2 tile_m=256 tile_n=128 tile_k=64 stages=3 in_flight=0 "
-     "grid=tiles "
-     "epilogue=tma"},
+     "sm90 schedule=cooperative consumers=2 tile_m=256 tile_n=128 tile_k=64 stages=4 in_flight=0 "
+     "grid=tiles epilogue=tma"},
     {Regime::middle,
-     "sm90 schedule=cooperative consumers=1 tile_m=64 tile_n=192 tile_k=64 stages=6 cluster=2x1 "
-     "epilogue=tma"},
-    {Regime::middle,
-     "sm90 schedule=cooperative consumers=2 tile_m=128 tile_n=64 tile_k=64 stages=8 "
-     "epilogue=tma"},
-    {Regime::middle,
-     "sm90 schedule=cooperative consumers=2 tile_m=128 tile_n=64 tile_k=64 stages=8 "
-     "split_k=2 reduce=cluster"},
+     "sm90 schedule=cooperative consumers=2 tile_m=128 tile_n=96 tile_k=64 stages=7 epilogue=tma"},
     {Regime::middle,
      "sm90 schedule=pingpong tile_m=128 tile_n=128 tile_k=64 stages=6 grid=persistent "
      "epilogue=tma"},
     {Regime::middle,
-     "sm90 schedule=cooperative consumers=2 tile_m=128 tile_n=64 tile_k=64 stages=8 "
-     "split_k=2 reduce=workspace"},
+     "sm90 schedule=cooperative consumers=2 tile_m=128 tile_n=192 tile_k=64 stages=4 grid=tiles "
+     "epilogue=tma"},
+    {Regime::middle,
+     "sm90 schedule=cooperative consumers=1 tile_m=64 tile_n=192 tile_k=64 stages=6 epilogue=tma"},
     {Regime::middle,
      "sm90 schedule=cooperative consumers=2 tile_m=128 tile_n=256 tile_k=64 stages=4 "
-     "split_k=4 reduce=spread"},
+     "grid=persistent in_flight=0 epilogue=deferred"},
     {Regime::middle,
-     "sm90 schedule=cooperative consumers=2 tile_m=256 tile_n=128 tile_k=64 stages=4 "
-     "split_k=4 reduce=spread"},
-    // Few bytes from L2 for each product, by wide tiles and multicast (docs/lab-notebook.md).
+     "sm90 schedule=cooperative consumers=2 tile_m=128 tile_n=128 tile_k=64 stages=6 split_k=2 "
+     "reduce=cluster"},
     {Regime::middle,
-     "sm90 schedule=cooperative consumers=2 tile_m=128 tile_n=256 tile_k=64 stages=4 "
-     "split_k=4 reduce=spread cluster=2x1 epilogue=exchange"},
+     "sm90 schedule=cooperative consumers=2 tile_m=128 tile_n=64 tile_k=64 stages=8 split_k=2 "
+     "reduce=spread"},
     {Regime::middle,
-     "sm90 schedule=cooperative consumers=2 tile_m=128 tile_n=128 tile_k=64 stages=6 "
-     "split_k=2 reduce=spread cluster=2x1 epilogue=exchange"},
-    {Regime::middle, "sm90 schedule=single tile_m=128 tile_n=64 tile_k=128 stages=4 epilogue=tma"},
+     "sm90 schedule=cooperative consumers=2 tile_m=128 tile_n=256 tile_k=64 stages=4 split_k=4 "
+     "reduce=spread"},
     {Regime::middle,
-     "sm80 form=tile tile_m=64 tile_n=64 tile_k=64 warps_m=2 warps_n=2 warps_k=1 "
-     "stages=4 fragments=double epilogue=exchange"},
+     "sm90 schedule=cooperative consumers=2 tile_m=256 tile_n=128 tile_k=64 stages=4 split_k=4 "
+     "reduce=spread"},
     {Regime::middle,
-     "sm80 form=tile tile_m=16 tile_n=64 tile_k=64 warps_m=1 warps_n=2 warps_k=2 "
-     "stages=4 epilogue=exchange"},
+     "sm90 schedule=cooperative consumers=1 tile_m=64 tile_n=64 tile_k=128 stages=6 epilogue=tma"},
+    {Regime::middle,
+     "sm80 form=tile tile_m=64 tile_n=64 tile_k=64 warps_m=2 warps_n=2 warps_k=1 stages=4 "
+     "fragments=double epilogue=exchange"},
+    {Regime::middle,
+     "sm80 form=tile tile_m=16 tile_n=64 tile_k=64 warps_m=1 warps_n=2 warps_k=2 stages=4 "
+     "epilogue=exchange"},
     {Regime::thin,
      "sm90 schedule=pingpong tile_m=128 tile_n=192 tile_k=64 stages=4 grid=persistent "
-     "epilogue=tma"},
-    {Regime::thin,
-     "sm90 schedule=pingpong tile_m=128 tile_n=128 tile_k=64 stages=6 grid=persistent "
      "epilogue=tma"},
     {Regime::thin,
      "sm90 schedule=pingpong tile_m=192 tile_n=128 tile_k=64 stages=4 grid=persistent "
      "epilogue=tma"},
     {Regime::thin,
-     "sm90 schedule=cooperative consumers=2 tile_m=128 tile_n=256 tile_k=64 stages=4 "
-     "grid=persistent epilogue=tma"},
-    {Regime::thin,
-     "sm90 schedule=pingpong tile_m=128 tile_n=160 tile_k=64 stages=5 grid=persistent "
-     "cluster=2x1 epilogue=tma"},
-    {Regime::thin,
-     "sm90 schedule=cooperative consumers=2 tile_m=128 tile_n=128 tile_k=64 stages=4 "
-     "grid=persistent epilogue=tma"},
-    {Regime::thin,
-     "sm90 schedule=pingpong tile_m=64 tile_n=256 tile_k=64 stages=4 grid=persistent "
+     "sm90 schedule=pingpong tile_m=128 tile_n=128 tile_k=64 stages=6 grid=persistent "
      "epilogue=tma"},
     {Regime::thin,
-     "sm80 form=tile tile_m=128 tile_n=128 tile_k=32 warps_m=2 warps_n=2 warps_k=1 "
-     "stages=4 epilogue=shared"},
-    {Regime::big,
      "sm90 schedule=cooperative consumers=2 tile_m=128 tile_n=256 tile_k=64 stages=4 "
-     "grid=persistent cluster=2x1 epilogue=tma"},
-    {Regime::big,
-     "sm90 schedule=pingpong tile_m=128 tile_n=192 tile_k=64 stages=4 grid=persistent "
-     "cluster=2x1 epilogue=tma"},
-    {Regime::big,
-     "sm90 schedule=cooperative consumers=2 tile_m=256 tile_n=128 tile_k=64 stages=4 "
-     "grid=persistent cluster=1x2 epilogue=tma"},
-    {Regime::big,
+     "grid=persistent in_flight=0 epilogue=deferred"},
+    {Regime::thin,
+     "sm90 schedule=cooperative consumers=2 tile_m=128 tile_n=256 tile_k=64 stages=4 grid=tiles "
+     "in_flight=0 epilogue=tma"},
+    {Regime::thin,
+     "sm90 schedule=cooperative consumers=2 tile_m=128 tile_n=128 tile_k=64 stages=4 grid=tiles "
+     "epilogue=tma"},
+    {Regime::thin,
+     "sm90 schedule=pingpong tile_m=64 tile_n=256 tile_k=64 stages=4 grid=persistent epilogue=tma"},
+    {Regime::thin,
      "sm90 schedule=cooperative consumers=2 tile_m=128 tile_n=256 tile_k=64 stages=4 "
      "grid=persistent epilogue=tma"},
+    {Regime::thin,
+     "sm80 form=tile tile_m=128 tile_n=128 tile_k=32 warps_m=2 warps_n=2 warps_k=1 stages=4 "
+     "epilogue=shared"},
     {Regime::big,
-     "sm90 schedule=cooperative consumers=2 tile_m=256 tile_n=128 tile_k=64 stages=3 "
-     "in_flight=0 grid=tiles epilogue=tma"},
+     "sm90 schedule=pingpong tile_m=128 tile_n=192 tile_k=64 stages=4 grid=persistent "
+     "epilogue=tma"},
+    {Regime::big,
+     "sm90 schedule=cooperative consumers=2 tile_m=128 tile_n=256 tile_k=64 stages=4 "
+     "grid=persistent in_flight=0 epilogue=deferred"},
+    {Regime::big,
+     "sm90 schedule=pingpong tile_m=192 tile_n=128 tile_k=64 stages=4 grid=persistent "
+     "epilogue=tma"},
+    {Regime::big,
+     "sm90 schedule=cooperative consumers=2 tile_m=256 tile_n=128 tile_k=64 stages=4 "
+     "grid=persistent cluster=1x2 epilogue=deferred"},
+    {Regime::big,
+     "sm90 schedule=cooperative consumers=2 tile_m=128 tile_n=256 tile_k=64 stages=4 "
+     "grid=persistent cluster=2x1 epilogue=deferred"},
+    {Regime::big,
+     "sm90 schedule=cooperative consumers=2 tile_m=128 tile_n=256 tile_k=64 stages=4 in_flight=0 "
+     "grid=tiles epilogue=tma"},
+    {Regime::big,
+     "sm90 schedule=cooperative consumers=2 tile_m=256 tile_n=128 tile_k=64 stages=4 in_flight=0 "
+     "grid=tiles epilogue=tma"},
+    {Regime::big,
+     "sm90 schedule=pingpong tile_m=128 tile_n=192 tile_k=64 stages=4 grid=persistent cluster=2x1 "
+     "epilogue=tma"},
     {Regime::big,
      "sm90 schedule=pingpong tile_m=128 tile_n=128 tile_k=64 stages=6 grid=persistent "
      "epilogue=tma"},
     {Regime::big,
-     "sm90 schedule=pingpong tile_m=128 tile_n=160 tile_k=64 stages=5 grid=persistent "
-     "cluster=2x1 epilogue=tma"},
-    {Regime::big,
-     "sm90 schedule=cooperative consumers=2 tile_m=128 tile_n=192 tile_k=64 stages=4 "
+     "sm90 schedule=cooperative consumers=2 tile_m=128 tile_n=256 tile_k=64 stages=4 "
      "grid=persistent epilogue=tma"},
     {Regime::big,
-     "sm90 schedule=cooperative consumers=2 tile_m=256 tile_n=128 tile_k=64 stages=4 "
-     "grid=persistent epilogue=tma"},
+     "sm80 form=tile tile_m=128 tile_n=128 tile_k=32 warps_m=2 warps_n=2 warps_k=1 stages=4 "
+     "epilogue=shared"},
     {Regime::big,
-     "sm90 schedule=cooperative consumers=2 tile_m=128 tile_n=256 tile_k=128 stages=2 "
-     "grid=persistent epilogue=tma"},
-    {Regime::big,
-     "sm90 schedule=cooperative consumers=2 tile_m=128 tile_n=128 tile_k=128 stages=3 "
-     "grid=persistent epilogue=tma"},
-    {Regime::big,
-     "sm80 form=tile tile_m=128 tile_n=128 tile_k=32 warps_m=2 warps_n=2 warps_k=1 "
-     "stages=4 epilogue=shared"},
-    {Regime::big,
-     "sm80 form=tile tile_m=128 tile_n=256 tile_k=32 warps_m=2 warps_n=4 warps_k=1 "
-     "stages=3 epilogue=shared"},
+     "sm80 form=tile tile_m=128 tile_n=256 tile_k=32 warps_m=2 warps_n=4 warps_k=1 stages=3 "
+     "epilogue=shared"},
 }};
 
 // The palette. Rings are as long as fits and K fills, up to kLongestRing.
@@ -300,7 +308,7 @@ void wish(Wishes& wishes, std::string_view text) {
 }
 
 // The ring of a palette's program stops here: beyond, another kernel gains nothing.
-constexpr std::string_view kLongestRing = "stages=8";
+constexpr std::string_view kLongestRing = "stages=12";
 
 std::int64_t wished_number(const Wishes& wishes, std::string_view key) {
   for (const auto& [k, value] : wishes) {
@@ -309,14 +317,40 @@ std::int64_t wished_number(const Wishes& wishes, std::string_view key) {
   return 1;
 }
 
-// Three orders of tiles serve all shapes: plain along the shorter side, where all are in flight at
-// once, where rows of tiles are many and short or few and long; else groups of four rows.
-std::string_view order_of(const Wishes& tile, const Problem& p, const Device& device) {
-  const std::int64_t rows = tiles_of(p.m, wished_number(tile, "tile_m"));
-  const std::int64_t columns = tiles_of(p.n, wished_number(tile, "tile_n"));
-  if (rows * columns * p.batch <= device.cuda.multiprocessors) {
-    return rows >= columns ? "raster=m group=1" : "raster=n group=1";  // along the shorter side
+// The order of tiles. Where all are in flight at once, the one by which the CTAs of a GPC read
+// least (for a short K of the plain ones, which were measured to start sooner); else groups, of 16
+// rows where L2 does not keep all of B from one to the next.
+std::string order_of(const Wishes& tile, const Problem& p, const Device& device) {
+  struct Order {
+    std::string_view text;
+    bool along_n;
+    double group;
+  };
+  constexpr std::array<Order, 5> kOrders = {{{"raster=m group=1", false, 1},
+                                             {"raster=n group=1", true, 1},
+                                             {"raster=m group=4", false, 4},
+                                             {"raster=m group=2", false, 2},
+                                             {"raster=n group=2", true, 2}}};
+  constexpr std::size_t kPlain = 2;
+  constexpr std::int64_t kShortK = 2048;
+  const std::int64_t tile_m = wished_number(tile, "tile_m"), tile_n = wished_number(tile, "tile_n");
+  const std::int64_t rows = tiles_of(p.m, tile_m), columns = tiles_of(p.n, tile_n);
+  const std::int64_t processors = device.cuda.multiprocessors;
+  if (rows * columns * p.batch <= 2 * processors) {
+    const Order* best = nullptr;
+    double least = 0;
+    for (std::size_t i = 0; i < (p.k < kShortK ? kPlain : kOrders.size()); ++i) {
+      const Order& o = kOrders[i];
+      const double reads = reads_of_gpc({static_cast<double>(tile_m), static_cast<double>(tile_n),
+                                         static_cast<double>(rows), static_cast<double>(columns),
+                                         o.along_n, o.group});
+      if (best == nullptr || reads < 0.95 * least) best = &o, least = reads;
+    }
+    return std::string(best->text);
   }
+  const double b_bytes = static_cast<double>(p.n) * static_cast<double>(p.k) * 2;
+  const bool kept = b_bytes < static_cast<double>(device.cuda.l2_bytes) / 3;
+  if (rows >= 32) return kept ? "raster=m group=8" : "raster=m group=16";
   if (rows >= 8) return "raster=m group=4";
   return rows > 1 ? "raster=n group=1" : "raster=m group=1";
 }

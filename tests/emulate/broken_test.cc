@@ -111,7 +111,7 @@ constexpr Fault kFaults[] = {
      "if (kTma && issues) wait_stores_read<1>();", ""},
     {"NoProxyFence", kAlongK, "sm90_epilogue.cuh", "    if (kTma) fence_async_proxy();\n", ""},
     {"LeavesBeforeStored", kAlongK, "sm90_epilogue.cuh",
-     "if (warp_id() % 4 == 0 && elect_lane()) wait_stores_read<0>();", ""},
+     "if (elect_lane() && warp == 0) wait_stores_read<0>();", ""},
     {"WrongStrideAlongK", kAlongK, "sm90_operand.cuh", "descriptor(address, 16, 1024, 128)",
      "descriptor(address, 16, 512, 128)"},
     {"WrongAdvance", kAlongK, "sm90_operand.cuh", "step % 4 * 32", "step % 4 * 64"},

@@ -49,9 +49,10 @@ __device__ __forceinline__ u32 shared_address(const void* pointer) {
   return static_cast<u32>(__cvta_generic_to_shared(pointer));
 }
 
-// True in one lane of a warp that is all here, and the compiler knows that it is one: an address
-// for the copy engine has to be the same in all lanes, else it loops over them (PTX ISA,
-// elect.sync).
+// True in one lane, the same every time, of a warp that is all here. The compiler knows that it is
+// one if the answer is combined with what is the same in all lanes, and only then issues a copy
+// without a loop over lanes, which takes longer than a small stage's products: write elect_lane()
+// && x, with an x that needs no shuffle any more (PTX ISA 9.7.13, elect.sync).
 __device__ __forceinline__ bool elect_lane() {
   u32 elected;
   asm volatile("{\n.reg .pred p;\nelect.sync _|p, 0xffffffff;\nselp.u32 %0, 1, 0, p;\n}"

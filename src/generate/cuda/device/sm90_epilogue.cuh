@@ -66,7 +66,7 @@ struct TileStores {
                                                const Place& to, int count, const Words& words) {
     const int warp = warp_id() % 4;
     const int lane = lane_id();
-    const bool issues = warp == 0 && elect_lane();  // the same lane every time
+    const bool issues = elect_lane() && warp == 0;  // the same lane every time
     // This lane's row and chunk of 16 bytes in the four matrices that are stored at once.
     const int row = warp * 16 + (lane & 7) + (lane >> 3 & 1) * 8;
     // An odd number of chunks ends with the buffer that the next tile begins with.
@@ -155,7 +155,8 @@ struct TileStores {
   // kernel waits for.
   __device__ __forceinline__ static void drain() {
     if constexpr (kTma) {
-      if (warp_id() % 4 == 0 && elect_lane()) wait_stores_read<0>();
+      const int warp = warp_id() % 4;
+      if (elect_lane() && warp == 0) wait_stores_read<0>();
     }
   }
 

@@ -244,7 +244,8 @@ struct Sm90Gemm {
       const auto refill = [&](int k, Place before) {
         // The stage before is free: the tile `stages` further may come.
         const int next = k - 1 + C.stages;
-        if (k > 0 && next < p.count_k && warp_id() == 0 && elect_lane()) {
+        const int warp = warp_id();
+        if (elect_lane() && warp == 0 && k > 0 && next < p.count_k) {
           wait_empty(shared, {before.stage, before.pass ^ 1U});
           feed(arg, shared, p, w, before.stage, p.first_k + next);
         }
@@ -407,7 +408,7 @@ struct Sm90Gemm {
     const int depth = C.scaled && arg.alpha == 0.0F ? 0 : arg.sizes.k;
     const Plan p = Tiles::plan(arg.sizes, arg.batch, depth);
     const int warp = warp_id();
-    const bool feeds = warp == (kSpecialised ? 4 * C.consumers : 0) && elect_lane();
+    const bool feeds = elect_lane() && warp == (kSpecialised ? 4 * C.consumers : 0);
     int fed = 0;  // tiles of K under way before everybody is told
     if (feeds) {
       if constexpr (!C.gather_a) prefetch_map(arg.map_a);
@@ -428,10 +429,8 @@ struct Sm90Gemm {
     if constexpr (kMulticast > 1) {
       __syncwarp();
       cluster_sync();
-      if (feeds) {  // nothing may come before all expect it
-        for (int i = 0; i < fed; ++i) {
-          feed<Loads::multicast>(arg, shared, p, work(p, p.first), i, p.first_k + i);
-        }
+      for (int i = 0; feeds && i < fed; ++i) {  // nothing may come before all expect it
+        feed<Loads::multicast>(arg, shared, p, work(p, p.first), i, p.first_k + i);
       }
     } else {
       __syncthreads();
