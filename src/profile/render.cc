@@ -42,7 +42,10 @@ std::vector<Line> lines_of(const ProfiledPair& pair) {
   for (const StallClass& stall : stall_classes()) {
     take(fmt::format("stall_{}", stall.name), fmt::format("warps waiting for {}", stall.about), "");
   }
-  for (const std::string& name : std::set<std::string>(left)) take(name, "", "");
+  // Of a CPU, and metrics that the user named.
+  for (const std::string& name : std::set<std::string>(left)) {
+    take(name, "", name.ends_with("_pct") ? "%" : "");
+  }
   return lines;
 }
 
