@@ -100,10 +100,15 @@ std::string table_of(const ProfiledPair& pair) {
     }
     text += table_row(cells, line.about);
   }
-  const bool flushed = std::ranges::any_of(
-      pair.columns, [](const ProfiledColumn& column) { return column.profiled.flushed; });
-  text += fmt::format("  caches: {}\n",
-                      flushed ? "flushed before each pass" : "as the call before left them");
+  const auto on_gpu = [](const ProfiledColumn& column) {
+    return !column.profiled.profile.kernels.empty();
+  };
+  if (const auto column = std::ranges::find_if(pair.columns, on_gpu);
+      column != pair.columns.end()) {
+    text +=
+        fmt::format("  caches: {}\n", column->profiled.flushed ? "flushed before each pass"
+                                                               : "as the call before left them");
+  }
   return text + notes;
 }
 
