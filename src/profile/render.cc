@@ -90,8 +90,13 @@ std::string table_of(const ProfiledPair& pair) {
       notes += fmt::format("  {}: {}\n", column.contestant, fmt::join(p.profile.kernels, " + "));
     }
   }
-  text += table_row(head, "") + table_row(time, "a call, unprofiled, over all operand sets") +
-          table_row(limit, "what is busiest, or latency") + table_row(stall, "why warps wait most");
+  const auto any = [](const std::vector<std::string>& cells) {
+    return std::any_of(cells.begin() + 1, cells.end(),
+                       [](const auto& cell) { return cell != "?"; });
+  };
+  text += table_row(head, "") + table_row(time, "a call, unprofiled, over all operand sets");
+  if (any(limit)) text += table_row(limit, "what is busiest, or latency");
+  if (any(stall)) text += table_row(stall, "why warps wait most");
   for (const Line& line : lines_of(pair)) {
     std::vector<std::string> cells = {line.name};
     for (const ProfiledColumn& column : pair.columns) {

@@ -51,7 +51,9 @@ TEST(PerfCounters, OfThisProcess) {
   counters.stop();
   const auto values = counters.values();
   if (values.empty()) GTEST_SKIP() << counters.missing();
-  if (const auto task = values.find("task_ns"); task != values.end()) EXPECT_GT(task->second, 0);
+  if (const auto task = values.find("task_ns"); task != values.end()) {
+    EXPECT_GT(task->second, 0);
+  }
   if (const auto done = values.find("instructions"); done != values.end()) {
     EXPECT_GT(done->second, 2e6);
   }
