@@ -92,6 +92,14 @@ TEST(AlgoConfig, ComesBackFromItsText) {
     ASSERT_TRUE(back) << back.error().message;
     EXPECT_EQ(*back, kStart);
   }
+  for (std::uint32_t tile = 0; tile < 700; ++tile) {  // every name means one id
+    AlgoConfig each = kStart;
+    each.tile = tile;
+    each.cluster = static_cast<std::uint16_t>(tile % 60);
+    const auto same = parse_algo_config(to_text(each));
+    ASSERT_TRUE(same) << to_text(each);
+    EXPECT_EQ(*same, each) << to_text(each);
+  }
   AlgoConfig odd = kStart;
   odd.tile = 0;       // auto
   odd.cluster = 999;  // an id that has no name
