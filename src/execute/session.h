@@ -108,6 +108,8 @@ class Session {
   // their B has changed.
   [[nodiscard]] virtual TimingReply time(const std::vector<Burst>& plan) = 0;
   [[nodiscard]] virtual Finding reprepare() = 0;
+  // The process that calls the contestants, for whoever counts what it does; -1 if nobody can tell.
+  [[nodiscard]] virtual std::int64_t process() const { return -1; }
 };
 
 // A Finding other than ok (launch_error, crash, cheat) means that the candidate could not be

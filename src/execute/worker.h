@@ -38,6 +38,7 @@ class HostSession final : public Conversation {
   HostSession(Worker::State& worker, Channel channel, std::int64_t pid, const Problem& problem,
               int sets);
   ~HostSession() override;
+  std::int64_t process() const override { return pid_; }
 
  protected:
   Ending reap(std::chrono::milliseconds grace) override;

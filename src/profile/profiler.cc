@@ -23,8 +23,8 @@ namespace fs = std::filesystem;
 using namespace std::chrono_literals;
 
 // The library's search and the context's birth take seconds; a pass takes little.
-constexpr auto kRunLimit = 180s;
-constexpr auto kProfileLimit = 420s;
+constexpr auto kRunLimit = 90s;
+constexpr auto kProfileLimit = 150s;
 constexpr double kTimedSeconds = 0.05;
 constexpr int kMostTimedCalls = 1024;
 

@@ -42,7 +42,10 @@ std::vector<Line> lines_of(const ProfiledPair& pair) {
   for (const StallClass& stall : stall_classes()) {
     take(fmt::format("stall_{}", stall.name), fmt::format("warps waiting for {}", stall.about), "");
   }
-  for (const std::string& name : std::set<std::string>(left)) take(name, "", "");
+  // Of a CPU, and metrics that the user named.
+  for (const std::string& name : std::set<std::string>(left)) {
+    take(name, "", name.ends_with("_pct") ? "%" : "");
+  }
   return lines;
 }
 
@@ -87,8 +90,13 @@ std::string table_of(const ProfiledPair& pair) {
       notes += fmt::format("  {}: {}\n", column.contestant, fmt::join(p.profile.kernels, " + "));
     }
   }
-  text += table_row(head, "") + table_row(time, "a call, unprofiled, over all operand sets") +
-          table_row(limit, "what is busiest, or latency") + table_row(stall, "why warps wait most");
+  const auto any = [](const std::vector<std::string>& cells) {
+    return std::any_of(cells.begin() + 1, cells.end(),
+                       [](const auto& cell) { return cell != "?"; });
+  };
+  text += table_row(head, "") + table_row(time, "a call, unprofiled, over all operand sets");
+  if (any(limit)) text += table_row(limit, "what is busiest, or latency");
+  if (any(stall)) text += table_row(stall, "why warps wait most");
   for (const Line& line : lines_of(pair)) {
     std::vector<std::string> cells = {line.name};
     for (const ProfiledColumn& column : pair.columns) {
@@ -97,10 +105,15 @@ std::string table_of(const ProfiledPair& pair) {
     }
     text += table_row(cells, line.about);
   }
-  const bool flushed = std::ranges::any_of(
-      pair.columns, [](const ProfiledColumn& column) { return column.profiled.flushed; });
-  text += fmt::format("  caches: {}\n",
-                      flushed ? "flushed before each pass" : "as the call before left them");
+  const auto on_gpu = [](const ProfiledColumn& column) {
+    return !column.profiled.profile.kernels.empty();
+  };
+  if (const auto column = std::ranges::find_if(pair.columns, on_gpu);
+      column != pair.columns.end()) {
+    text +=
+        fmt::format("  caches: {}\n", column->profiled.flushed ? "flushed before each pass"
+                                                               : "as the call before left them");
+  }
   return text + notes;
 }
 

@@ -21,6 +21,8 @@ namespace {
 constexpr const char* kInsert =
     "INSERT INTO trials (id, problem, program, device, mode, run, stage, outcome, time_us, unix_ms,"
     " line) VALUES (?,?,?,?,?,?,?,?,?,?,?) ON CONFLICT (id) DO NOTHING";
+constexpr const char* kSetProfile =
+    "UPDATE trials SET line = json_set(line, '$.profile', json(?)) WHERE id = ?";
 constexpr const char* kRemember =
     "INSERT INTO devices (fingerprint, line) VALUES (?,?)"
     " ON CONFLICT (fingerprint) DO UPDATE SET line = excluded.line WHERE line <> excluded.line";
@@ -138,6 +140,17 @@ Result<bool> Database::insert(const Trial& trial) {
   return attempt(state_->path, [&]() -> Result<bool> {
     SQLite::Statement statement(*state_->db, kInsert);  // commits itself
     return insert_row(statement, trial, to_json(trial));
+  });
+}
+
+Result<bool> Database::set_profile(const std::string& id, const Profile& profile) {
+  if (auto s = state_->writable(); !s) return tl::unexpected(s.error());
+  const std::lock_guard lock(state_->mutex);
+  return attempt(state_->path, [&]() -> Result<bool> {
+    SQLite::Statement statement(*state_->db, kSetProfile);
+    statement.bind(1, to_json(profile));
+    statement.bind(2, id);
+    return statement.exec() > 0;
   });
 }
 

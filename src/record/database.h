@@ -38,6 +38,9 @@ class Database {
   // Durable when it returns (fsynced; sqlite_file.cc says what that is worth). True if the row is
   // new.
   [[nodiscard]] Result<bool> insert(const Trial& trial);
+  // Puts a profile into the trial of this id, in place of one that it had; all else of its line
+  // stays, fields of a later writer too. False if there is no such trial.
+  [[nodiscard]] Result<bool> set_profile(const std::string& id, const Profile& profile);
   // In the order in which the attempts ended.
   [[nodiscard]] Result<std::vector<Trial>> select(const TrialQuery& query) const;
   [[nodiscard]] Result<std::int64_t> count(const TrialQuery& query) const;

@@ -15,7 +15,7 @@ namespace tilewright::vendor {
 namespace {
 
 // Ids are numbered up from 0, with gaps nowhere near this.
-constexpr std::uint16_t kMostIds = 4096;
+constexpr std::uint16_t kMostIds = 1024;
 
 template <class Text>
 std::optional<std::int64_t> id_of(std::string_view word, Text text) {

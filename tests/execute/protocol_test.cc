@@ -47,6 +47,7 @@ TEST(ProtocolTest, RequestsSurviveTheLine) {
             (SizesRequest{1, 2, std::int64_t{1} << 40}));
   EXPECT_EQ(same(ReprepareRequest{}), ReprepareRequest{});
   EXPECT_EQ(same(SyncRequest{}), SyncRequest{});
+  EXPECT_EQ(same(ProfileRequest{"candidate", 3}), (ProfileRequest{"candidate", 3}));
   const std::vector<Burst> plan = {{"candidate", 4, 1, true, 12.5, 99, 0.002},
                                    {"onednn"},
                                    {"cublas", 9, 0, false, 0, 0, 0, true}};

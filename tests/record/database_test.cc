@@ -42,6 +42,29 @@ TEST(database, creates_file_and_directories) {
   EXPECT_EQ(open_or_die(path, kRead).count({}).value(), 1);
 }
 
+TEST(database, a_profile_comes_later) {
+  const ScratchDirectory scratch;
+  Trial trial = made_trial(1);
+  const Trial other = made_trial(2);
+  Database database = open_or_die(scratch / "t.db", kWrite);
+  ASSERT_TRUE(database.insert(trial));
+  ASSERT_TRUE(database.insert(other));
+  {  // a field of a later writer, which must stay
+    SQLite::Database raw(scratch / "t.db", SQLite::OPEN_READWRITE);
+    raw.exec("UPDATE trials SET line = json_set(line, '$.later', 7)");
+  }
+  for (const double percent : {12.5, 71.25}) {
+    trial.profile = Profile{"ncu", {{"dram_pct", percent}}, "gmma", "dram", {"k<\"x\">"}};
+    EXPECT_EQ(database.set_profile(trial.id(), *trial.profile).value(), true);
+    EXPECT_EQ(database.set_profile("no such id", *trial.profile).value(), false);
+    EXPECT_THAT(trials_of(database), testing::UnorderedElementsAre(trial, other));
+  }
+  SQLite::Database raw(scratch / "t.db", SQLite::OPEN_READONLY);
+  EXPECT_EQ(raw.execAndGet("SELECT count(*) FROM trials WHERE line LIKE '%\"later\":7%'").getInt(),
+            2);
+  EXPECT_FALSE(open_or_die(scratch / "t.db", kRead).set_profile(trial.id(), *trial.profile));
+}
+
 TEST(database, gives_back_every_field) {
   const ScratchDirectory scratch;
   Trial trial = made_trial(1);

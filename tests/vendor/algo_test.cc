@@ -86,6 +86,38 @@ TEST(AlgoConfig, HasAText) {
             "custom=0");
 }
 
+TEST(AlgoConfig, ComesBackFromItsText) {
+  for (const char* remark : {"", " (8 returned, 7 valid)"}) {
+    const auto back = parse_algo_config(to_text(kStart) + remark);
+    ASSERT_TRUE(back) << back.error().message;
+    EXPECT_EQ(*back, kStart);
+  }
+  for (std::uint32_t tile = 0; tile < 700; tile += 23) {  // a name means one id
+    AlgoConfig each = kStart;
+    each.tile = tile;
+    each.cluster = static_cast<std::uint16_t>(tile % 50);
+    const auto same = parse_algo_config(to_text(each));
+    ASSERT_TRUE(same) << to_text(each);
+    EXPECT_EQ(*same, each) << to_text(each);
+  }
+  AlgoConfig odd = kStart;
+  odd.tile = 0;       // auto
+  odd.cluster = 999;  // an id that has no name
+  odd.custom = 4000000000U;
+  const auto back = parse_algo_config(to_text(odd));
+  ASSERT_TRUE(back) << back.error().message;
+  EXPECT_EQ(*back, odd);
+  for (const char* bad : {"", "algo=66", "tile=128x256 algo=66",
+                          "algo=66 tile=1x1 stages=1 cluster=1x1 splitk=1 reduction=0 swizzle=0 "
+                          "inner=0 custom=0",
+                          "algo=66 tile=auto stages=-1 cluster=auto splitk=1 reduction=0 swizzle=0 "
+                          "inner=0 custom=0",
+                          "algo=66 tile=auto stages=1 cluster=auto splitk=1 reduction=0 swizzle=0 "
+                          "inner=0 custom=0 more=1"}) {
+    EXPECT_FALSE(parse_algo_config(bad)) << bad;
+  }
+}
+
 TEST(Alignment, IsWhatAllPointersShare) {
   EXPECT_EQ(common_alignment({}), 256U);
   EXPECT_EQ(common_alignment({0x1000, 0x4000}), 256U);
