@@ -4,6 +4,7 @@
 #include "policy/experts_cuda.h"
 
 #include "base/text.h"
+#include "policy/cost_model_cuda.h"
 #include "policy/lineup.h"
 #include "policy/proposers.h"
 #include "policy/walk.h"
@@ -320,7 +321,7 @@ std::int64_t wished_number(const Wishes& wishes, std::string_view key) {
 // The order of tiles. Where all are in flight at once, the one by which the CTAs of a GPC read
 // least (for a short K of the plain ones, which were measured to start sooner); else groups, of 16
 // rows where L2 does not keep all of B from one to the next.
-std::string order_of(const Wishes& tile, const Problem& p, const Device& device) {
+std::string_view order_of(const Wishes& tile, const Problem& p, const Device& device) {
   struct Order {
     std::string_view text;
     bool along_n;
@@ -346,10 +347,10 @@ std::string order_of(const Wishes& tile, const Problem& p, const Device& device)
                                          o.along_n, o.group});
       if (best == nullptr || reads < 0.95 * least) best = &o, least = reads;
     }
-    return std::string(best->text);
+    return best->text;
   }
   const double b_bytes = static_cast<double>(p.n) * static_cast<double>(p.k) * 2;
-  const bool kept = b_bytes < static_cast<double>(device.cuda.l2_bytes) / 3;
+  const bool kept = b_bytes < static_cast<double>(device.l2_bytes) / 3;
   if (rows >= 32) return kept ? "raster=m group=8" : "raster=m group=16";
   if (rows >= 8) return "raster=m group=4";
   return rows > 1 ? "raster=n group=1" : "raster=m group=1";
