@@ -93,8 +93,10 @@ double taste(const Program& p, const Problem& problem, const Kernel& k, double w
   if (k.persistent && waves <= 2 && !by_copy_engine(p)) factor += 0.2;
   // With a tile to each CTA nothing alternates: measured 15-35 % slower than modelled.
   if (k.alternates && waves <= 1) factor += 0.2;
-  // Odd widths: few were timed, and less is known of them.
-  if (k.tile_n > 64 && std::fmod(k.tile_n, 64) != 0) factor += 0.02;
+  // Odd widths: few were timed. B stored along N then comes in boxes of 32 columns: 10-20 % slower.
+  if (k.tile_n > 64 && std::fmod(k.tile_n, 64) != 0) factor += problem.b_transposed ? 0.02 : 0.1;
+  // Where power limits, products of small tiles cost more: A and B are read more often for each.
+  if (waves > 2 && problem.k >= 1024 && k.tile_m * k.tile_n < 128 * 192) factor += 0.08;
   // Tiles of more than 64x64 reduced through clusters: measured 20-50 % slower than the rest says.
   if (p.find_word("reduce") == "cluster" && k.tile_m * k.tile_n > 8192) factor += 0.2;
   // Three consumers were measured 10 % slower than the rest of the model says.

@@ -10,32 +10,32 @@
 namespace tilewright {
 
 // Times in microseconds, rates in bytes per cycle and multiprocessor where not said otherwise; for
-// one CTA where not said otherwise. Fitted to 2,038 programs timed on an H200 on 2026-11-29 and 30
-// (tests/cases/cuda_times.txt is a part of them), but for latency90, clock and blend, which are set
-// by hand as the fit would call rings unimportant, and for what static sizes gain and thin
-// exchanges cost, which pairs of programs tell.
+// one CTA where not said otherwise. Fitted to programs timed on an H200 on 2026-11-29 and 30: those
+// of sm90 and what all share to 6,732 of device headers 4 (tests/cases/cuda_times.txt is a part of
+// them), those of sm80 to 2,038 before; but for clock and blend, which are set by hand, and for
+// what thin exchanges cost, which pairs of programs tell.
 struct CudaConstants {
   double launch =
-      0.765;             // of a kernel that touches memory, in a chain of launches; sm90's barriers
-  double cta = 0.00868;  // launching one more CTA, all of the chip together
-  double persistent = 0.748;  // what a persistent kernel costs beyond that
+      0.801;            // of a kernel that touches memory, in a chain of launches; sm90's barriers
+  double cta = 0.0082;  // launching one more CTA, all of the chip together
+  double persistent = 0.991;  // what a persistent kernel costs beyond that
   double clock = 0.886;       // of the largest clock, when busy
-  double power = 0.789;       // of the tensor peak at the largest clock, when busy
-  double chip_rate = 98.9;    // from L2, all multiprocessors busy
-  double port_rate = 100;     // from L2, one multiprocessor
-  double memory = 0.834;      // of the memory's bandwidth
+  double power = 0.848;       // of the tensor peak at the largest clock, when busy
+  double chip_rate = 89.2;    // from L2, all multiprocessors busy
+  double port_rate = 89.7;    // from L2, one multiprocessor
+  double memory = 0.85;       // of the memory's bandwidth
   double kept = 0.00788;      // of L2 that holds operands from wave to wave
   double blend = 4.5;         // exponent: limits that are close add up
   // sm90
-  double first90 = 0.8;        // until the first stage is there
-  double latency90 = 0.88;     // the same in a ring, from asking for a stage to its products
-  double cluster_first = 2.2;  // the same two with multicast
+  double first90 = 0.778;       // until the first stage is there
+  double latency90 = 0.955;     // the same in a ring, from asking for a stage to its products
+  double cluster_first = 2.62;  // the same two with multicast
   double cluster_latency = 1.2;
-  double step90 = 0.103;         // handing a stage over
-  double single_step = 0.16;     // the same where one warpgroup does all
-  double exchange_rate = 13100;  // bytes per microsecond that a warpgroup stores
+  double step90 = 0.0911;        // handing a stage over
+  double single_step = 0.173;    // the same where one warpgroup does all
+  double exchange_rate = 18000;  // bytes per microsecond that a warpgroup stores
   double direct_rate = 6820;
-  double tma_rate = 27500;
+  double tma_rate = 29600;
   double tma_wait = 0.001;    // until a store by the copy engine is done
   double alone_store = 1.05;  // pingpong without tma: while the other multiplies
   // Not fitted, no such program was timed yet: schedule=gather, a batch of loads through registers;
@@ -64,15 +64,15 @@ struct CudaConstants {
   double along_n_rate = 1.96;      // and throughput
   double eight = 1.08;             // tile_n=8 beyond that
   // split K
-  double cluster_reduce = 1.37;
+  double cluster_reduce = 1.66;
   double odd_cluster = 0.405;
-  double cluster_rate = 26800;    // bytes per microsecond and warpgroup
+  double cluster_rate = 34400;    // bytes per microsecond and warpgroup
   double cluster_exchange = 0.9;  // exchanging thin slices of the sums, beside direct stores
-  double workspace_reduce = 1.8;
+  double workspace_reduce = 1.88;
   double workspace_rate = 130000;
-  double spread_reduce = 2.8;
+  double spread_reduce = 3.01;
   // What a kernel that knows its sizes gains, and up to what part of its time.
-  double static90 = 0.32, static_tile = 0.25, static_direct = 0.1;
+  double static90 = 0.26, static_tile = 0.25, static_direct = 0.1;
   double static_part = 0.2;
 };
 

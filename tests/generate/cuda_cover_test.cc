@@ -93,8 +93,9 @@ void check_maps(const Program& p, const Problem& problem, const CudaCall& call,
   const CudaAlignment aligned = alignment_of(problem);
   const bool gathers = p.word("schedule") == "gather";
   const std::array<bool, 2> described = {aligned.a == 8 || !gathers, aligned.b == 8 || !gathers};
-  ASSERT_EQ(call.maps.size(), static_cast<std::size_t>(described[0] + described[1] +
-                                                       (p.word("epilogue") == "tma" ? 1 : 0)));
+  const bool stores = p.word("epilogue") == "tma" || p.word("epilogue") == "deferred";
+  ASSERT_EQ(call.maps.size(),
+            static_cast<std::size_t>(described[0] + described[1] + (stores ? 1 : 0)));
   std::int64_t stage = 0;
   std::size_t next = 0;
   for (int i = 0; i < 2; ++i) {
@@ -134,7 +135,7 @@ void check_memory(const Program& p, const Problem& problem, const Device& device
                                                                       : p.number("consumers");
     std::int64_t ring = p.number("stages") * (m + n) * p.number("tile_k") * 2;
     if (p.word("reduce") == "cluster") ring = std::max(ring, m * n * 4);
-    const bool staged = p.word("epilogue") == "tma" || p.word("epilogue") == "shared";
+    const bool staged = p.word("epilogue") != "direct" && p.word("epilogue") != "exchange";
     const std::int64_t stores = staged ? consumers * 2 * 64 * (n % 64 == 0 ? 128 : 64) : 0;
     // Up to 1008 bytes before the ring, two barriers a stage and a flag behind it.
     need = 1008 + ring + stores + 16 * p.number("stages") + 4;
@@ -226,6 +227,7 @@ void compare(const GemmShape& s, std::int64_t batch) {
   p.tile_m = C.tile_m, p.tile_n = C.tile_n, p.tile_k = C.tile_k;
   p.cluster_m = C.cluster_m, p.cluster_n = C.cluster_n;
   p.persistent = C.persistent, p.split = C.split, p.group = C.group, p.along_n = C.raster_n;
+  p.blocks = C.blocks;
   p.split_in_cluster = C.reduce == tw::Reduce::cluster;
   const std::int64_t total =
       up(up(s.m, p.tile_m), p.cluster_m) * up(up(s.n, p.tile_n), p.cluster_n) * batch * p.cluster();
@@ -304,7 +306,22 @@ TEST(CudaHeaders, PlansOfSm90AreTheAssumedOnes) {
                      .consumers = 1,
                      .group = 2,
                      .split = 8,
-                     .reduce = Reduce::workspace}>();
+                     .reduce = Reduce::workspace},
+      tw::Sm90Config{.tile_m = 64,
+                     .tile_n = 32,
+                     .consumers = 1,
+                     .cluster_n = 4,
+                     .persistent = true,
+                     .group = 8,
+                     .blocks = true},
+      tw::Sm90Config{.tile_m = 64,
+                     .tile_n = 32,
+                     .consumers = 1,
+                     .cluster_m = 4,
+                     .cluster_n = 2,
+                     .group = 8,
+                     .raster_n = true,
+                     .blocks = true}>();
 }
 
 template <int kGroup, int kMajor = kGroup, int kMinor = 1>
@@ -409,6 +426,16 @@ TEST(CudaHeaders, ConstantsAreTheGenerators) {
       "sm90 schedule=cooperative consumers=3 tile_m=192 tile_n=48 tile_k=64 stages=5 split_k=1 "
       "cluster=2x2 grid=tiles in_flight=1 epilogue=direct raster=m group=1 sizes=runtime",
       "4096x4096x4096 f16 acc=f32 nt");
+  compare_constants<tw::Sm90Config{.tile_m = 256,
+                                   .tile_n = 128,
+                                   .stages = 3,
+                                   .cluster_m = 2,
+                                   .cluster_n = 4,
+                                   .persistent = true,
+                                   .epilogue = tw::Epilogue::deferred}>(
+      "sm90 schedule=cooperative consumers=2 tile_m=256 tile_n=128 tile_k=64 stages=3 split_k=1 "
+      "cluster=2x4 grid=persistent in_flight=1 epilogue=deferred raster=n4 group=8 sizes=runtime",
+      "8192x8192x4096 f16 acc=f32 nn");
   compare_constants<tw::Sm90Config{.a_along_k = false,
                                    .tile_m = 64,
                                    .tile_n = 96,
