@@ -140,6 +140,25 @@ TEST(Emulated, CopiedOperandsAreRight) {
   }
 }
 
+// What meets by chance too rarely: large clusters, tiles that wait to be stored, blocks of tiles.
+TEST(Emulated, LargeClustersAreRight) {
+  struct Case {
+    const char *program, *problem;
+  };
+  constexpr Case kCases[] = {
+      {"sm90 schedule=cooperative consumers=1 tile_m=64 tile_n=64 tile_k=64 stages=3 split_k=1 "
+       "cluster=4x2 grid=persistent in_flight=0 epilogue=deferred raster=m4 group=8 sizes=runtime",
+       "2024x264x200 bf16 acc=f32 nt"},
+      {"sm90 schedule=cooperative consumers=2 tile_m=128 tile_n=64 tile_k=64 stages=2 split_k=1 "
+       "cluster=1x4 grid=persistent in_flight=1 epilogue=deferred raster=n4 group=8 sizes=static",
+       "264x2000x72 f16 acc=f32 tn"},
+  };
+  for (const Case& c : kCases) {
+    const CoverGround ground = ground_of({&sm90_family(), 8, c.problem});
+    expect_right({ground.device, ground.problem, parse_program(c.program).value()}, 0, 3);
+  }
+}
+
 const std::vector<Candidate>& candidates() {
   static const std::vector<Candidate> all = [] {
     std::vector<CoverGround> grounds;
