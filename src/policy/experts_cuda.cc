@@ -27,7 +27,7 @@ struct Expert {
 };
 
 // The order of tiles is order_of's and the sizes are lineup.h's, where not wished.
-constexpr std::array<Expert, 75> kExperts = {{
+constexpr std::array<Expert, 77> kExperts = {{
     {Regime::tiny, "sm90 schedule=cooperative consumers=1 tile_m=64 tile_n=16 tile_k=64 stages=2"},
     {Regime::tiny, "sm90 schedule=single tile_m=64 tile_n=16 tile_k=128 stages=2"},
     {Regime::tiny, "sm90 schedule=cooperative consumers=1 tile_m=64 tile_n=16 tile_k=128 stages=4"},
@@ -194,6 +194,13 @@ constexpr std::array<Expert, 75> kExperts = {{
      "grid=persistent in_flight=0 epilogue=deferred"},
     {Regime::big,
      "sm90 schedule=pingpong tile_m=192 tile_n=128 tile_k=64 stages=4 grid=persistent "
+     "epilogue=tma"},
+    // M or N of 256, where these are one wave.
+    {Regime::big,
+     "sm90 schedule=cooperative consumers=2 tile_m=128 tile_n=192 tile_k=64 stages=4 grid=tiles "
+     "epilogue=tma"},
+    {Regime::big,
+     "sm90 schedule=cooperative consumers=3 tile_m=192 tile_n=128 tile_k=64 stages=4 grid=tiles "
      "epilogue=tma"},
     {Regime::big,
      "sm90 schedule=cooperative consumers=2 tile_m=256 tile_n=128 tile_k=64 stages=4 "

@@ -160,11 +160,9 @@ std::vector<Rule> rules() {
   add("cluster-parts", {"tile_m", "tile_n", "cluster"},
       [](const Choices& c, const Problem& p, const Device&) -> Reason {
         // Stored along K a box is cut by rows of the tile, in whole groups of 8; else by K.
-        for (const auto& [key, parts] : {std::pair{"tile_n", p.b_transposed ? cluster_m(c) : 1},
-                                         std::pair{"tile_m", p.a_transposed ? 1 : cluster_n(c)}}) {
-          if (c.number(key) % (8 * parts) == 0) continue;
-          return fmt::format("{} cannot be cut into {} parts of whole groups of 8", said(c, key),
-                             parts);
+        if (p.b_transposed && c.number("tile_n") % (8 * cluster_m(c)) != 0) {
+          return fmt::format("{} cannot be cut into {} parts of whole groups of 8",
+                             said(c, "tile_n"), cluster_m(c));
         }
         // More than half of a cluster has tiles.
         const std::int64_t m = tiles_of(p.m, c.number("tile_m"));

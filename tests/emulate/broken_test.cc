@@ -167,7 +167,7 @@ constexpr Fault kFaults[] = {
      "reinterpret_cast<const u16*>(window + 2) <= tile.end", "true"},
     {"RowsCopiedBeforeTheyAreThere", kStaged, "sm90_epilogue.cuh",
      "    named_barrier(to.barrier, 128);\n    const int at_row", "const int at_row"},
-    {"HeldTileStoredElsewhere", kDeferred, "sm90_gemm.cuh", "held.at = w;",
+    {"HeldTileStoredElsewhere", kDeferred, "sm90_gemm.cuh", "held.at = work(p, index);",
      "held.at = work(p, p.first);"},
     {"ChunksBeyondKForgotten", kDeferred, "sm90_gemm.cuh", "return chunk >= p.count_k;",
      "return false;"},

@@ -325,9 +325,10 @@ struct Sm90Gemm {
     held.any = false;
     Place at{0, 0};
     for (int index = p.first; index < p.total; index += p.step) {
-      const Work w = work(p, index);
       Sums sums;
-      accumulate(sums, arg, shared, p, w, group, at, [&](int k, Place) {
+      // Where this tile goes is worked out behind it: two places alive at once were confused by
+      // ptxas 13.0 (with sizes=static; half the tiles went where the next ones went).
+      accumulate(sums, arg, shared, p, Work{0, 0, 0}, group, at, [&](int k, Place) {
         store_held(arg, shared, group, held, [k](int chunk) { return chunk == k; });
       });
       if constexpr (kMulticast > 1) {
@@ -335,7 +336,7 @@ struct Sm90Gemm {
       }
       store_held(arg, shared, group, held, [&p](int chunk) { return chunk >= p.count_k; });
       Stores::round(sums, held.packed);
-      held.at = w;
+      held.at = work(p, index);
       held.any = true;
     }
     store_held(arg, shared, group, held, [](int) { return true; });
