@@ -10,7 +10,9 @@
 #include <cstring>
 #include <functional>
 #include <map>
+#include <mutex>
 #include <sstream>
+#include <thread>
 
 using namespace tilewright;
 using namespace tilewright::cuda;
@@ -24,7 +26,18 @@ FakeState& state() {
   static FakeState one;
   return one;
 }
-thread_local ContextHandle current = nullptr;
+// What a thread has set. Not thread_local: this is a library that is opened late, and LeakSanitizer
+// of GCC 12 does not find its way through such storage.
+struct OfThread {
+  ContextHandle context = nullptr;
+  int capture_mode = 0;
+};
+OfThread& of_thread() {
+  static std::mutex mutex;
+  static std::map<std::thread::id, OfThread> all;
+  const std::scoped_lock lock(mutex);
+  return all[std::this_thread::get_id()];
+}
 ContextHandle context_of(DeviceId id) {
   return reinterpret_cast<ContextHandle>(static_cast<std::uintptr_t>(id + 1));
 }
@@ -131,12 +144,12 @@ Code cuDevicePrimaryCtxRetain(ContextHandle* context, DeviceId id) {
   return kSuccess;
 }
 Code cuCtxGetCurrent(ContextHandle* context) {
-  *context = current;
+  *context = of_thread().context;
   return kSuccess;
 }
 Code cuCtxSetCurrent(ContextHandle context) {
   ++state().sets;
-  current = context;
+  of_thread().context = context;
   return kSuccess;
 }
 Code cuCtxSynchronize() {
@@ -146,16 +159,16 @@ Code cuCtxSynchronize() {
 
 Code cuModuleLoadData(Module* module, const void* image) {
   ++state().loads;
-  if (current == nullptr) return kInvalidContext;
+  if (of_thread().context == nullptr) return kInvalidContext;
   std::istringstream words(static_cast<const char*>(image) + 64);
-  auto* const loaded = new LoadedModule{{Loaded{{}, current}}};
+  auto* const loaded = new LoadedModule{{Loaded{{}, of_thread().context}}};
   FakeCubin& c = loaded->kernels.front().cubin;
   words >> c.symbol >> c.in >> c.out >> c.a >> c.b >> c.vector_a >> c.vector_b >> c.vector_c;
   for (std::string word; words >> word;) {
     if (word.starts_with("program:")) {
       c.program = word.substr(word.find(':') + 1);
     } else if (word == "|") {
-      loaded->kernels.push_back({{}, current});
+      loaded->kernels.push_back({{}, of_thread().context});
       words >> loaded->kernels.back().cubin.symbol;
     } else {
       loaded->kernels.back().cubin.arguments.push_back(word);
@@ -166,7 +179,7 @@ Code cuModuleLoadData(Module* module, const void* image) {
 }
 Code cuModuleUnload(Module module) {
   auto* const loaded = reinterpret_cast<LoadedModule*>(module);
-  if (current != loaded->kernels.front().context) fault("unloaded in another context");
+  if (of_thread().context != loaded->kernels.front().context) fault("unloaded in another context");
   delete loaded;
   return kSuccess;
 }
@@ -193,7 +206,7 @@ Code cuLaunchKernelEx(const LaunchConfig* config, Function function, void** argu
   FakeState& s = state();
   ++s.launches;
   if (s.launch_code != 0) return s.launch_code;
-  if (current != loaded.context) return kInvalidContext;
+  if (of_thread().context != loaded.context) return kInvalidContext;
   if (config->grid_x > 2147483647U || config->grid_y > 65535 || config->grid_z > 65535) {
     return kInvalidValue;
   }
@@ -215,7 +228,7 @@ Code cuLaunchKernelEx(const LaunchConfig* config, Function function, void** argu
   }
   if (s.keep) {
     FakeLaunch kept{loaded.cubin.symbol,
-                    current,
+                    of_thread().context,
                     config->stream,
                     {config->grid_x, config->grid_y, config->grid_z},
                     values};
@@ -258,9 +271,9 @@ Code cuMemFree_v2(Pointer address) {
 }
 Code cuPointerGetAttribute(void* value, int attribute, Pointer address) {
   const bool there = address != 0 && address == state().elsewhere;
-  const int answer = attribute == kPointerDevice       ? (there                      ? 1
-                                                          : current == context_of(0) ? 0
-                                                                                     : 1)
+  const int answer = attribute == kPointerDevice       ? (there                                  ? 1
+                                                          : of_thread().context == context_of(0) ? 0
+                                                                                                 : 1)
                      : attribute == kPointerMemoryType ? static_cast<int>(kDeviceMemory)
                                                        : 0;
   std::memcpy(value, &answer, sizeof answer);
@@ -292,8 +305,7 @@ Code cuStreamDestroy_v2(Stream) {
   return kSuccess;
 }
 Code cuThreadExchangeStreamCaptureMode(int* mode) {
-  thread_local int current_mode = 0;
-  std::swap(*mode, current_mode);
+  std::swap(*mode, of_thread().capture_mode);
   return kSuccess;
 }
 // An event is the time at which it was recorded.
