@@ -68,22 +68,22 @@ double taste(const Program& p, const Problem& problem, const Kernel& k, double w
   if (p.find_word("fragments") == "single") factor += 0.01;
   if (p.find_word("copies") == "staggered") factor += 0.005;
   if (p.find_word("epilogue") == "direct" && p.find_word("form").empty()) factor += 0.01;
-  // In one wave neighbours should walk the shorter side. Else half the group that makes the waves'
-  // rectangles squares of bytes (sqrt of the multiprocessors over the ratio of sides) was fastest.
-  const double ratio = k.raster_n ? k.tile_m / k.tile_n : k.tile_n / k.tile_m;
-  const double best =
-      waves <= 1
-          ? k.group
-          : std::clamp(std::sqrt(std::max(1.0, chip.multiprocessors / ratio)) / 2, 1.0, 16.0);
-  factor += 0.004 * std::abs(std::log2(best / std::max(k.group, 1.0)));
-  const double rows = ceil_div(static_cast<double>(problem.m), k.tile_m);
-  const double columns = ceil_div(static_cast<double>(problem.n), k.tile_n);
   if (waves <= 1) {
+    // CTAs of a GPC should read as little as they can together.
+    const double rows = ceil_div(static_cast<double>(problem.m), k.tile_m);
+    const double columns = ceil_div(static_cast<double>(problem.n), k.tile_n);
     const auto reads = [&](bool along_n, double group) {
       return reads_of_gpc({k.tile_m, k.tile_n, rows, columns, along_n, group});
     };
     const double more = reads(k.raster_n, k.group) / reads(false, 4) - 1;
     factor += std::clamp(more * (problem.k >= 2048 ? 0.08 : 0.03), -0.05, 0.2);
+  } else {
+    // Half the group that makes the waves' rectangles squares of bytes (sqrt of the multiprocessors
+    // over the ratio of sides) was fastest.
+    const double ratio = k.raster_n ? k.tile_m / k.tile_n : k.tile_n / k.tile_m;
+    const double best =
+        std::clamp(std::sqrt(std::max(1.0, chip.multiprocessors / ratio)) / 2, 1.0, 16.0);
+    factor += 0.004 * std::abs(std::log2(best / std::max(k.group, 1.0)));
   }
   if (k.raster_n) factor += 0.001;
   // B stored along N in boxes of 16 columns: measured 15-30 % slower than in wider ones.
@@ -189,7 +189,10 @@ Kernel sm90_kernel(const Program& p, const Problem& problem, const Chip& chip,
       single ? 1 : (k.alternates ? 2 : static_cast<double>(p.number("consumers")));
   const double blocks = std::max(1.0, k.tile_m / 64 / (k.alternates ? 1 : consumers));
   const double sums = blocks * k.tile_n / 2;
-  const bool donates = !single && sums > (consumers == 3 ? 64 : consumers == 2 ? 104 : 192);
+  const bool donates =
+      !single && cuda_family::gives_registers(static_cast<std::int64_t>(consumers),
+                                              static_cast<std::int64_t>(sums),
+                                              p.find_word("epilogue") == "deferred");
   k.threads = 128 * consumers + (donates ? 128 : single ? 0 : 32);
   k.registers = donates ? 65536 / k.threads : std::min(255.0, sums + 90);
   const bool tma = by_copy_engine(p);

@@ -41,6 +41,14 @@ struct Cluster {
   int m = 1, n = 1;
 };
 [[nodiscard]] Cluster cluster_of(std::string_view word);
+// Whether a producer of sm90 is a warpgroup that gives registers to `consumers` others, whose
+// threads hold `sums` accumulators each (as Sm90Gemm::kDonates); `deferred`: and a rounded tile
+// beside.
+[[nodiscard]] constexpr bool gives_registers(std::int64_t consumers, std::int64_t sums,
+                                             bool deferred) {
+  const std::int64_t held = deferred ? sums * 3 / 2 : sums;
+  return held > (consumers == 3 ? 64 : consumers == 2 ? 104 : 192);
+}
 // Columns of the chunks, of 64 rows, in which a staged epilogue of sm90 stores a tile.
 [[nodiscard]] constexpr std::int64_t store_columns(std::int64_t tile_n) {
   return tile_n % 64 == 0 ? 64 : 32;

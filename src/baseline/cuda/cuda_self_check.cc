@@ -82,17 +82,6 @@ class Operands {
   CudaGemm gemm_;
 };
 
-struct StreamOwner {
-  const cuda::Driver& driver;
-  cuda::Stream stream = nullptr;
-  explicit StreamOwner(const cuda::Driver& d) : driver(d) {}
-  ~StreamOwner() {
-    if (stream != nullptr) driver.StreamDestroy(stream);
-  }
-  StreamOwner(const StreamOwner&) = delete;
-  StreamOwner& operator=(const StreamOwner&) = delete;
-};
-
 // Preparing compares the heuristic's result with cuBLAS' and asserts the workspaces.
 Result<SelfCheckTimes> time_shape(CudaLibraries& libraries, const cuda::Context& context,
                                   cuda::Stream stream, const Problem& problem) {
@@ -156,16 +145,13 @@ CudaSelfCheck cuda_self_check(CudaLibraries& libraries, const cuda::Context& con
     check.fix = error.hint;
     return check;
   };
-  const cuda::Driver& d = context.driver();
-  StreamOwner owner(d);
-  if (Status s = d.check(d.StreamCreate(&owner.stream, 1), "making a stream"); !s) {
-    return failed(s.error());
-  }
+  const auto stream = cuda::OwnStream::make(context);
+  if (!stream) return failed(stream.error());
   std::vector<SelfCheckTimes> times;
   for (const std::string_view shape : kShapes) {
     const auto problem = parse_problem(shape);
     if (!problem) return failed(problem.error());
-    const auto timed = time_shape(libraries, context, owner.stream, *problem);
+    const auto timed = time_shape(libraries, context, stream->get(), *problem);
     if (!timed) return failed(timed.error());
     times.push_back(*timed);
   }

@@ -83,6 +83,25 @@ Buffer& Buffer::operator=(Buffer&& other) noexcept {
   return *this;
 }
 
+Result<OwnStream> OwnStream::make(const Context& context) {
+  constexpr unsigned kNonBlocking = 1;  // CU_STREAM_NON_BLOCKING
+  OwnStream own;
+  const Driver& d = context.driver();
+  if (Status s = d.check(d.StreamCreate(&own.stream_, kNonBlocking), "making a stream"); !s) {
+    return tl::unexpected(s.error());
+  }
+  own.driver_ = &d;
+  return own;
+}
+
+OwnStream::~OwnStream() {
+  if (driver_ != nullptr) driver_->StreamDestroy(stream_);
+}
+
+OwnStream::OwnStream(OwnStream&& other) noexcept
+    : driver_(std::exchange(other.driver_, nullptr)),
+      stream_(std::exchange(other.stream_, nullptr)) {}
+
 Result<LoadedModule> LoadedModule::load(const Context& context, const void* cubin) {
   LoadedModule loaded;
   const Driver& d = context.driver();

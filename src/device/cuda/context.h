@@ -51,6 +51,21 @@ class Buffer {
   std::size_t bytes_ = 0;
 };
 
+// A stream that neither waits for the legacy one nor lets it wait. The context must outlive it.
+class OwnStream {
+ public:
+  [[nodiscard]] static Result<OwnStream> make(const Context& context);
+  ~OwnStream();
+  OwnStream(OwnStream&& other) noexcept;
+  OwnStream& operator=(OwnStream&&) = delete;
+  [[nodiscard]] Stream get() const { return stream_; }
+
+ private:
+  OwnStream() = default;
+  const Driver* driver_ = nullptr;
+  Stream stream_ = nullptr;
+};
+
 // A loaded cubin.
 class LoadedModule {
  public:

@@ -163,9 +163,8 @@ Fields fields_of(const Program& p, const Problem& problem, Form form, const Shap
 int threads_of(const Program& p, const Shape& s) {
   if (p.word("schedule") == "single") return 128;
   const int sums = s.m / 64 / (p.word("schedule") == "pingpong" ? 1 : s.consumers) * s.n / 2;
-  const int held = s.deferred ? sums * 3 / 2 : sums;
-  const int few = s.consumers == 3 ? 64 : s.consumers == 2 ? 104 : 192;
-  return 128 * s.consumers + (held > few || s.gathers() ? 128 : 32);
+  const bool gives = cuda_family::gives_registers(s.consumers, sums, s.deferred);
+  return 128 * s.consumers + (gives || s.gathers() ? 128 : 32);
 }
 
 // As BoxedOperand: boxes along K, or of the widest atom that divides the tile.

@@ -105,9 +105,12 @@ Result<double> GraphTimer::time_once(int before) const {
   return static_cast<double>(milliseconds) / 1e3 / calls_;
 }
 
+int calls_per_graph(double seconds) {
+  return static_cast<int>(std::clamp(std::ceil(kGraphSeconds / seconds), 1.0, double{kMostCalls}));
+}
+
 int calls_per_graph(double flop, double bytes) {
-  const double each = std::max({flop / kFlopPerSecond, bytes / kBytesPerSecond, kLeastSeconds});
-  return static_cast<int>(std::clamp(std::ceil(kGraphSeconds / each), 1.0, double{kMostCalls}));
+  return calls_per_graph(std::max({flop / kFlopPerSecond, bytes / kBytesPerSecond, kLeastSeconds}));
 }
 
 double steady_seconds() {

@@ -33,8 +33,9 @@ class GraphTimer {
   int calls_ = 1;
 };
 
-// How many calls of something that does `flop` and moves `bytes` one graph holds: about 200 us of
-// work at a large GPU's speed, at most 64 calls.
+// How many calls of `seconds` each one graph holds: about 200 us, at most 64 calls.
+[[nodiscard]] int calls_per_graph(double seconds);
+// The same of something that does `flop` and moves `bytes`, at a large GPU's speed.
 [[nodiscard]] int calls_per_graph(double flop, double bytes);
 
 // Seconds by a steady clock, for budgets.

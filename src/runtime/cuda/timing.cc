@@ -19,34 +19,11 @@
 namespace tilewright::runtime {
 namespace {
 
-constexpr double kGraphSeconds = 200e-6;  // of one graph, as far as is known before
-constexpr double kLongCall = 2e-3;        // such a call hides its own launch
-constexpr int kMostCalls = 64;
+constexpr double kLongCall = 2e-3;  // such a call hides its own launch
 // Generous to who is unlucky once: a burst is short, and the first one meets clocks that still
 // rise.
 constexpr RaceRules kRules = {.least_rounds = 3, .most_rounds = 15, .first_keep = 2, .keep = 1.15};
 constexpr double kTie = 1.005;  // slower by no more than this is as fast
-
-// A stream that neither waits for the caller's nor lets them wait.
-class OwnStream {
- public:
-  explicit OwnStream(const cuda::Driver& driver) : driver_(driver) {
-    constexpr unsigned kNonBlocking = 1;  // CU_STREAM_NON_BLOCKING
-    made_ = driver_.check(driver_.StreamCreate(&stream_, kNonBlocking), "making a stream");
-  }
-  ~OwnStream() {
-    if (made_) driver_.StreamDestroy(stream_);
-  }
-  OwnStream(const OwnStream&) = delete;
-  OwnStream& operator=(const OwnStream&) = delete;
-  [[nodiscard]] const Status& made() const { return made_; }
-  [[nodiscard]] cuda::Stream get() const { return stream_; }
-
- private:
-  const cuda::Driver& driver_;
-  cuda::Stream stream_ = nullptr;
-  Status made_;
-};
 
 double least_expected(const Ladder& ladder) {
   double least = std::numeric_limits<double>::infinity();
@@ -57,8 +34,7 @@ double least_expected(const Ladder& ladder) {
 }
 
 int calls_of(double seconds) {
-  if (seconds > kLongCall) return 1;
-  return static_cast<int>(std::clamp(std::ceil(kGraphSeconds / seconds), 2.0, double{kMostCalls}));
+  return seconds > kLongCall ? 1 : std::max(2, calls_per_graph(seconds));
 }
 
 int replays_before(int calls, double seconds) {
@@ -153,8 +129,8 @@ void arrange(Ladder& ladder, const std::vector<std::size_t>& picked, const RaceR
 Status time_and_arrange(Ladder& ladder, const Call& call, const cuda::Context& context,
                         double budget) {
   const double start = steady_seconds();
-  const OwnStream stream(context.driver());
-  if (!stream.made()) return stream.made();
+  const auto stream = cuda::OwnStream::make(context);
+  if (!stream) return tl::unexpected(stream.error());
   const double expected = least_expected(ladder);
   const int calls = calls_of(expected);
   const std::vector<std::size_t> picked = worth_timing(ladder, call, calls, budget);
@@ -162,12 +138,12 @@ Status time_and_arrange(Ladder& ladder, const Call& call, const cuda::Context& c
   for (const std::size_t at : picked) {
     workspace = std::max(workspace, ladder.rungs[at].workspace - ladder.rungs[at].zeroed);
   }
-  const auto scratch = Scratch::make(context, call, calls, workspace, stream.get());
+  const auto scratch = Scratch::make(context, call, calls, workspace, stream->get());
   if (!scratch) return tl::unexpected(scratch.error());
   std::vector<std::optional<GraphTimer>> timers;
   bool any = false;
   for (const std::size_t at : picked) {
-    auto timer = timer_of(ladder.rungs[at], call, calls, *scratch, context, stream.get());
+    auto timer = timer_of(ladder.rungs[at], call, calls, *scratch, context, stream->get());
     timers.emplace_back();
     if (timer) {
       timers.back().emplace(*std::move(timer));
