@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A whole profile without a device: the real runner on the fake driver, under an ncu of shell.
 #include "profile/profiler.h"
+#include "base/scratch_folder.h"
 
 #include "fakecuda/fake_cuda.h"
 #include "fakecuda/fake_ncu.h"
@@ -20,13 +21,10 @@ namespace fs = std::filesystem;
 class ProfilerTest : public ::testing::Test {
  protected:
   void SetUp() override {
-    std::string name = (fs::temp_directory_path() / "tw-profiler-XXXXXX").string();
-    ASSERT_NE(mkdtemp(name.data()), nullptr);
-    folder_ = name;
-    setenv("TILEWRIGHT_NCU", write_fake_ncu(folder_).c_str(), 1);
-    setenv("TILEWRIGHT_FAKE_PROFILER", (folder_ / "trace").c_str(), 1);
-    std::ofstream(folder_ / "known") << "gpu__time_duration Counter ns x\n"
-                                        "gpu__dram_throughput Throughput % x\n";
+    setenv("TILEWRIGHT_NCU", write_fake_ncu(folder_.path()).c_str(), 1);
+    setenv("TILEWRIGHT_FAKE_PROFILER", (folder_.path() / "trace").c_str(), 1);
+    std::ofstream(folder_.path() / "known") << "gpu__time_duration Counter ns x\n"
+                                               "gpu__dram_throughput Throughput % x\n";
     device_.kind = DeviceKind::cuda;
     device_.name = "fake";
     device_.silicon = "fake-sm_90";
@@ -41,13 +39,11 @@ class ProfilerTest : public ::testing::Test {
   void TearDown() override {
     unsetenv("TILEWRIGHT_NCU");
     unsetenv("TILEWRIGHT_FAKE_PROFILER");
-    std::error_code ignored;
-    fs::remove_all(folder_, ignored);
   }
 
   Binary binary(const std::string& symbol) {
     Binary made;
-    made.path = folder_ / "kernel.cubin";
+    made.path = folder_.path() / "kernel.cubin";
     std::ofstream(made.path, std::ios::binary) << fake_cubin(symbol + " 8 8 8 4\n");
     made.launch.target = "cuda";
     made.launch.symbol = symbol;
@@ -66,11 +62,11 @@ class ProfilerTest : public ::testing::Test {
     return profiler->candidate(problem_, binary(symbol));
   }
   [[nodiscard]] std::string content(const char* name) const {
-    std::ifstream file(folder_ / name);
+    std::ifstream file(folder_.path() / name);
     return {std::istreambuf_iterator<char>(file), {}};
   }
 
-  fs::path folder_;
+  ScratchFolder folder_;
   Device device_;
   Problem problem_;
   std::string said_;
@@ -121,11 +117,11 @@ TEST_F(ProfilerTest, WhatACandidateDoesWrongIsAFinding) {
 }
 
 TEST_F(ProfilerTest, WhatTheToolDoesWrongIsAnError) {
-  std::ofstream(folder_ / "mode") << "perm\n";
+  std::ofstream(folder_.path() / "mode") << "perm\n";
   const auto profiled = take("tw_count");
   ASSERT_FALSE(profiled);
   EXPECT_NE(profiled.error().message.find("ERR_NVGPUCTRPERM"), std::string::npos);
-  setenv("TILEWRIGHT_NCU", (folder_ / "nothing").c_str(), 1);
+  setenv("TILEWRIGHT_NCU", (folder_.path() / "nothing").c_str(), 1);
   const auto absent = take("tw_count");
   ASSERT_FALSE(absent);
   EXPECT_EQ(absent.error().code, ErrorCode::environment);

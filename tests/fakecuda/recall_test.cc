@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Algorithms of the vendor's library that one process chose and another takes, through the runner
 // and on libraries that compute nothing (driver/fake_vendor.cc).
+#include "base/scratch_folder.h"
 #include "execute/cuda/cuda_worker.h"
 
 #include "fakecuda/fake_cuda.h"
@@ -25,13 +26,10 @@ const std::vector<std::string> kNames = {"cublas", "cublaslt_heuristic", "cublas
 class RecallTest : public ::testing::Test {
  protected:
   void SetUp() override {
-    std::string name = (std::filesystem::temp_directory_path() / "tw-fakevendor-XXXXXX").string();
-    ASSERT_NE(mkdtemp(name.data()), nullptr);
-    folder_ = name;
     for (const char* library : {"libcublas.so.13", "libcublasLt.so.13"}) {
-      std::filesystem::create_symlink(TILEWRIGHT_FAKE_VENDOR, folder_ / library);
+      std::filesystem::create_symlink(TILEWRIGHT_FAKE_VENDOR, folder_.path() / library);
     }
-    setenv("TILEWRIGHT_CUDA_LIBRARIES", folder_.c_str(), 1);
+    setenv("TILEWRIGHT_CUDA_LIBRARIES", folder_.path().c_str(), 1);
     auto context = cuda::Context::open(0);
     ASSERT_TRUE(context) << context.error().message;
     context_.emplace(std::move(*context));
@@ -52,8 +50,6 @@ class RecallTest : public ::testing::Test {
   void TearDown() override {
     arena_.reset();
     unsetenv("TILEWRIGHT_CUDA_LIBRARIES");
-    std::error_code ignored;
-    std::filesystem::remove_all(folder_, ignored);
   }
 
   // In a process of its own: nothing is remembered there.
@@ -75,7 +71,7 @@ class RecallTest : public ::testing::Test {
   }
   static std::string exact(std::uint64_t id) { return vendor::exact_text({{id}}, kStamp); }
 
-  std::filesystem::path folder_;
+  ScratchFolder folder_;
   std::optional<cuda::Context> context_;
   Device device_;
   std::optional<DeviceArena> arena_;

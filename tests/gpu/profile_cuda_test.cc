@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Real counters of a real kernel, where there is a device and Nsight Compute may read them.
+#include "base/scratch_folder.h"
 #include "device/cuda/detect.h"
 #include "generate/generate.h"
 #include "profile/profiler.h"
@@ -37,11 +38,10 @@ TEST(ProfileCuda, OursAndTheVendors) {
   ASSERT_TRUE(program) << program.error().message;
   const auto source = generate(*program, problem, *device);
   ASSERT_TRUE(source) << source.error().message;
-  std::string name = (std::filesystem::temp_directory_path() / "tw-profile-XXXXXX").string();
-  ASSERT_NE(mkdtemp(name.data()), nullptr);
+  const ScratchFolder folder;
   CompileOptions compile;
   compile.needs = "cuda";
-  compile.cache_directory = name;
+  compile.cache_directory = folder.path();
   auto compiler = Compiler::create(compile);
   if (!compiler) GTEST_SKIP() << compiler.error().message;
   const CompileResult built = compiler->compile(*source);
@@ -53,7 +53,6 @@ TEST(ProfileCuda, OursAndTheVendors) {
   EXPECT_GT(ours->time_us, 0);
   EXPECT_GT(ours->profile.values.at("tensor_pct"), 5) << said;
   EXPECT_EQ(ours->profile.values.at("registers"), built.binary->cubin.registers);
-  std::filesystem::remove_all(name);
 }
 
 }  // namespace

@@ -2,6 +2,7 @@
 // Finding ncu, asking it what it knows, and what its failures are turned into. The ncu of these
 // tests is a shell script (fakecuda/fake_ncu.h).
 #include "profile/ncu.h"
+#include "base/scratch_folder.h"
 
 #include "fakecuda/fake_ncu.h"
 
@@ -20,37 +21,34 @@ namespace fs = std::filesystem;
 class NcuTest : public ::testing::Test {
  protected:
   void SetUp() override {
-    std::string name = (fs::temp_directory_path() / "tw-ncu-XXXXXX").string();
-    ASSERT_NE(mkdtemp(name.data()), nullptr);
-    folder_ = name;
-    write_fake_ncu(folder_);
-    std::ofstream(folder_ / "known") << "Device x\ngpu__time_duration  Counter ns  duration\n";
-    setenv("TILEWRIGHT_NCU", (folder_ / "ncu").c_str(), 1);
+    write_fake_ncu(folder_.path());
+    std::ofstream(folder_.path() / "known")
+        << "Device x\ngpu__time_duration  Counter ns  duration\n";
+    setenv("TILEWRIGHT_NCU", (folder_.path() / "ncu").c_str(), 1);
   }
-  void TearDown() override {
-    unsetenv("TILEWRIGHT_NCU");
-    fs::remove_all(folder_);
+  void TearDown() override { unsetenv("TILEWRIGHT_NCU"); }
+  void mode(const std::string& text) const {
+    std::ofstream(folder_.path() / "mode") << text << "\n";
   }
-  void mode(const std::string& text) const { std::ofstream(folder_ / "mode") << text << "\n"; }
   [[nodiscard]] Ncu::Request request(const std::string& program = "true") const {
     Ncu::Request made;
     made.metrics = {"gpu__time_duration.sum", "launch__registers_per_thread", "a__b.avg"};
     made.program = {program};
-    made.log = folder_ / "log";
+    made.log = folder_.path() / "log";
     return made;
   }
 
-  fs::path folder_;
+  ScratchFolder folder_;
 };
 
 TEST_F(NcuTest, TellsItsVersionAndWhatItKnows) {
   const auto ncu = Ncu::find();
   ASSERT_TRUE(ncu) << ncu.error().message;
-  EXPECT_EQ(ncu->path(), folder_ / "ncu");
+  EXPECT_EQ(ncu->path(), folder_.path() / "ncu");
   EXPECT_EQ(ncu->version(), "2025.3.1.0");
   EXPECT_EQ(ncu->metrics(90),
             (std::vector<std::string>{"gpu__time_duration", "launch__registers_per_thread"}));
-  std::ofstream(folder_ / "known") << "==ERROR== unknown chip\n";
+  std::ofstream(folder_.path() / "known") << "==ERROR== unknown chip\n";
   EXPECT_TRUE(ncu->metrics(90).empty());
 }
 
@@ -62,7 +60,7 @@ TEST_F(NcuTest, ProfilesAndReads) {
   ASSERT_EQ(answer->report.kernels.size(), 2U);
   EXPECT_EQ(answer->report.kernels[1].name, "void k<(int)1, \"x\">(A, B)");
   EXPECT_EQ(answer->report.kernels[1].metrics.at("a__b.avg").value, 3);
-  std::ifstream file(folder_ / "arguments");
+  std::ifstream file(folder_.path() / "arguments");
   const std::string arguments{std::istreambuf_iterator<char>(file), {}};
   for (const char* wanted : {"--clock-control none", "--profile-from-start off",
                              "--cache-control all", "--print-units base"}) {
@@ -100,19 +98,19 @@ TEST_F(NcuTest, NothingProfiledAndAFailedProgramAreErrors) {
 }
 
 TEST_F(NcuTest, AbsenceIsAnErrorThatSaysHowToGetOne) {
-  setenv("TILEWRIGHT_NCU", (folder_ / "nothing").c_str(), 1);
+  setenv("TILEWRIGHT_NCU", (folder_.path() / "nothing").c_str(), 1);
   EXPECT_FALSE(Ncu::find());
   unsetenv("TILEWRIGHT_NCU");
   const std::string path = std::getenv("PATH");
-  setenv("PATH", (folder_ / "empty").c_str(), 1);
-  const auto absent = Ncu::find(folder_ / "root");
+  setenv("PATH", (folder_.path() / "empty").c_str(), 1);
+  const auto absent = Ncu::find(folder_.path() / "root");
   // The newest of several versions, where PATH has none.
   for (const char* version : {"2024.3.2", "2025.3.1", "2025.10.0"}) {
-    const fs::path place = folder_ / "root/opt/nvidia/nsight-compute" / version;
+    const fs::path place = folder_.path() / "root/opt/nvidia/nsight-compute" / version;
     fs::create_directories(place);
-    fs::copy_file(folder_ / "ncu", place / "ncu");
+    fs::copy_file(folder_.path() / "ncu", place / "ncu");
   }
-  const auto found = Ncu::find(folder_ / "root");
+  const auto found = Ncu::find(folder_.path() / "root");
   setenv("PATH", path.c_str(), 1);
   ASSERT_FALSE(absent);
   EXPECT_EQ(absent.error().code, ErrorCode::environment);
