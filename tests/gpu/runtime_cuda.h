@@ -12,6 +12,7 @@
 
 #include <algorithm>
 #include <array>
+#include <chrono>
 #include <cmath>
 #include <cstring>
 #include <functional>
@@ -93,7 +94,9 @@ class RuntimeCuda : public ::testing::Test {
     tw_options_init(&options);
     options.device = 0;
     options.timing_ms = timing_ms_;
+    const auto start = std::chrono::steady_clock::now();
     if (tw_create(&handle_, &options) != TW_OK) GTEST_SKIP() << tw_last_error();
+    opened_in_ = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
     auto context = cuda::Context::open(0);
     ASSERT_TRUE(context) << context.error().message;
     context_.emplace(*std::move(context));
@@ -316,6 +319,7 @@ class RuntimeCuda : public ::testing::Test {
 
   std::int64_t timing_ms_ = 0;  // of tw_options
   tw_handle handle_ = nullptr;
+  double opened_in_ = 0;  // seconds
   std::optional<cuda::Context> context_;
   DeviceMatrix a_, b_, c_, bias_;
 };

@@ -392,6 +392,25 @@ TEST_F(RuntimeCuda, PrepareIsRefusedWithinACapture) {
   driver().StreamDestroy(stream);
 }
 
+// What opening a device takes, with the driver already there and without. Printed, not judged.
+TEST_F(RuntimeCuda, WhatOpeningTakes) {
+  tw_options options;
+  tw_options_init(&options);
+  options.device = 0;
+  std::vector<double> taken;
+  for (int i = 0; i < 5; ++i) {
+    tw_handle another = nullptr;
+    const auto start = std::chrono::steady_clock::now();
+    ASSERT_EQ(tw_create(&another, &options), TW_OK) << tw_last_error();
+    taken.push_back(
+        std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count());
+    tw_destroy(another);
+  }
+  std::sort(taken.begin(), taken.end());
+  std::printf("tw_create: %.1f ms, beside another handle %.1f ms (median)\n", 1e3 * opened_in_,
+              1e3 * taken[2]);
+}
+
 // What a call costs its host, beside cublasLtMatmul with an algorithm that was chosen before, in
 // one run and by turns. Printed, not judged.
 TEST_F(RuntimeCuda, HostCostBesideCublasLt) {
