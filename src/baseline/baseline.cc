@@ -20,14 +20,15 @@ struct Implementation {
   bool headline;
   Look look;
   Make make;
+  bool products_only = true;
 };
 constexpr std::array kImplementations = {
-    Implementation{"onednn", true, look_onednn, make_onednn},
+    Implementation{"onednn", true, look_onednn, make_onednn, false},
     Implementation{"onednn_current", true, look_onednn_current, make_onednn_current},
     Implementation{"openblas", true, look_openblas, make_openblas},
     Implementation{"openblas_ahead", false, look_openblas, make_openblas_ahead},
     Implementation{"openblas_sbgemm", true, look_openblas_sbgemm, make_openblas_sbgemm},
-    Implementation{"reference", false, look_reference, make_reference},
+    Implementation{"reference", false, look_reference, make_reference, false},
 };
 
 }  // namespace
@@ -35,10 +36,12 @@ constexpr std::array kImplementations = {
 std::vector<BaselineInfo> baselines_for(const Problem& problem, const Device& device) {
   std::vector<BaselineInfo> result;
   for (const Implementation& row : kImplementations) {
+    if (!problem.is_gemm() && row.products_only) continue;
     Availability found = row.look(problem, device);
     const bool available = found.why_not.empty();
+    // Where libraries are few, plain loops are what there is to beat.
     result.push_back({std::string(row.name), std::move(found.library), available,
-                      std::move(found.why_not), row.headline});
+                      std::move(found.why_not), row.headline || !problem.is_gemm()});
   }
   return result;
 }

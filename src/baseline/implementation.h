@@ -34,6 +34,9 @@ Result<std::unique_ptr<Baseline>> make_openblas(const Problem&, const Device&, i
 Result<std::unique_ptr<Baseline>> make_openblas_ahead(const Problem&, const Device&, int threads);
 Result<std::unique_ptr<Baseline>> make_openblas_sbgemm(const Problem&, const Device&, int threads);
 Result<std::unique_ptr<Baseline>> make_reference(const Problem&, const Device&, int threads);
+// Of an operation that is no gemm: reference_operation.cc.
+Result<std::unique_ptr<Baseline>> make_reference_operation(const Problem&, const Device&,
+                                                           int threads);
 
 // The first `threads` CPUs that a team is pinned to.
 [[nodiscard]] std::vector<int> team_cpus(const Device& device, int threads);

@@ -127,8 +127,9 @@ Status Workbench::prepare(const Rivals& rivals) {
       continue;
     }
     if (!info.headline) beside_.insert(info.name);
-    // The plain loop proves nothing about speed; it is there for machines without a library.
-    if (info.name != "reference") {
+    // The plain loop proves nothing about speed; it is there for machines without a library, and
+    // for operations that libraries treat as an afterthought.
+    if (info.name != "reference" || !problem_.is_gemm()) {
       present.push_back(info.name);
       if (libraries_.find(info.library) == std::string::npos) {
         libraries_ += (libraries_.empty() ? "" : "; ") + info.library;

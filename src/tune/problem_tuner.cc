@@ -6,6 +6,7 @@
 // Every trial is in the database before the next candidate is touched.
 #include "tune/problem_tuner.h"
 
+#include "problem/operations.h"
 #include "tune/compile_queue.h"
 
 #include <fmt/format.h>
@@ -100,7 +101,8 @@ struct ProblemTuner::State {
       if (!current) continue;
       if (trial.problem == text) {
         own_.push_back(std::move(trial));
-      } else {
+      } else if (trial.problem.substr(0, trial.problem.find(' ')) ==
+                 operation_of(result_.problem.op).name) {
         history_.push_back(std::move(trial));
       }
     }
