@@ -28,9 +28,10 @@ struct RowsConfig {
   int static_m = -1, static_n = -1, static_k = -1;
 };
 
-constexpr float kLowest = -3.402823466e38F;
-constexpr float kLog2OfE = 1.44269504F;
-constexpr float kLayernormEpsilon = 1e-5F;
+// What every number is at least.
+__device__ __forceinline__ constexpr float lowest() {
+  return -3.402823466e38F;
+}
 
 struct Add {
   __device__ __forceinline__ float operator()(float x, float y) const { return x + y; }
@@ -41,14 +42,16 @@ struct Larger {
 
 template <RowsConfig kConfig>
 struct Rows {
-  static constexpr int kThreads = kConfig.threads;
-  static constexpr int kRowThreads = kConfig.row_threads;
-  static constexpr int kVector = kConfig.vector;
-  static constexpr int kLoads = kConfig.kept > 0 ? kConfig.kept : kConfig.unroll;
-  static constexpr bool kKeeps = kConfig.kept > 0;
-  static constexpr int kRows = kThreads / kRowThreads;
-  static constexpr int kWarps = kRowThreads / 32;  // of a row, if it has whole ones
-  static constexpr int kStep = kRowThreads * kVector;
+  enum : int {
+    kThreads = kConfig.threads,
+    kRowThreads = kConfig.row_threads,
+    kVector = kConfig.vector,
+    kLoads = kConfig.kept > 0 ? kConfig.kept : kConfig.unroll,
+    kRows = kThreads / kRowThreads,
+    kWarps = kRowThreads / 32,  // of a row, if it has whole ones
+    kStep = kRowThreads * kVector
+  };
+  enum : bool { kKeeps = kConfig.kept > 0 };
 
   const u16* x;
   int n, first;  // columns, and the first of this thread
@@ -102,8 +105,8 @@ struct Rows {
     return combined(all, Add());
   }
   __device__ __forceinline__ float maximum() {
-    float most = kLowest;
-    each(kLowest, [&](const float(&v)[kVector], int at) {
+    float most = lowest();
+    each(lowest(), [&](const float(&v)[kVector], int at) {
 #pragma unroll
       for (int i = 0; i < kVector; ++i) {
         if (at + i < n) most = Larger()(most, v[i]);
@@ -113,6 +116,7 @@ struct Rows {
   }
 
   __device__ __forceinline__ static float exp_below(float value, float most) {
+    constexpr float kLog2OfE = 1.44269504F;
     return power_of_two((value - most) * kLog2OfE);
   }
 
@@ -120,8 +124,8 @@ struct Rows {
     float most, all = 0.0F;
     if constexpr (kConfig.joint) {
       // A maximum so far, and the sum of exponentials beside it.
-      most = kLowest;
-      each(kLowest, [&](const float(&v)[kVector], int at) {
+      most = lowest();
+      each(lowest(), [&](const float(&v)[kVector], int at) {
         float now = most;
 #pragma unroll
         for (int i = 0; i < kVector; ++i) {
@@ -137,7 +141,7 @@ struct Rows {
       all = combined(all * exp_below(mine, most), Add());
     } else {
       most = maximum();
-      each(kLowest, [&](float(&v)[kVector], int at) {
+      each(lowest(), [&](float(&v)[kVector], int at) {
 #pragma unroll
         for (int i = 0; i < kVector; ++i) {
           v[i] = at + i < n ? exp_below(v[i], most) : 0.0F;
@@ -147,7 +151,7 @@ struct Rows {
       all = combined(all, Add());
     }
     const float scale = 1.0F / all;
-    each(kLowest, [&](float(&v)[kVector], int at) {
+    each(lowest(), [&](float(&v)[kVector], int at) {
 #pragma unroll
       for (int i = 0; i < kVector; ++i) {
         // What is kept are exponentials already.
@@ -168,7 +172,8 @@ struct Rows {
       }
     });
     const float variance = combined(squares, Add()) / static_cast<float>(n);
-    const float inverse = inverse_root(variance + kLayernormEpsilon);
+    constexpr float kEpsilon = 1e-5F;
+    const float inverse = inverse_root(variance + kEpsilon);
     each(0.0F, [&](float(&v)[kVector], int at) {
 #pragma unroll
       for (int i = 0; i < kVector; ++i) {

@@ -18,9 +18,12 @@ struct TransposeConfig {
 
 template <TransposeConfig kConfig>
 struct Transpose {
-  static constexpr int kThreads = kConfig.threads;
-  static constexpr int kM = kConfig.tile_m, kN = kConfig.tile_n;
-  static constexpr int kStride = kN + kConfig.pad;
+  enum : int {
+    kThreads = kConfig.threads,
+    kM = kConfig.tile_m,
+    kN = kConfig.tile_n,
+    kStride = kN + kConfig.pad
+  };
 
   // A run of a row, as far as it is there.
   template <int kCount>
