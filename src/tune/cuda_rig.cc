@@ -94,12 +94,12 @@ class CudaStand final : public Stand {
 
   // The checker's kernels know products only: other operations are judged on the host.
   Status make_mirror() {
-    Result<std::unique_ptr<Mirror>> mirror = Mirror::create(*arena_);
+    Result<std::unique_ptr<OperandMirror>> mirror = OperandMirror::create(*arena_);
     if (!mirror) return tl::unexpected(mirror.error());
     mirror_ = *std::move(mirror);
     verifier_ = std::make_unique<HostVerifier>(mirror_->arena(), VerifyOptions{.seed = seed_});
     verifier_->arm();
-    return mirror_->upload();
+    return mirror_->upload(mirror_->all());
   }
 
   Problem problem_;
@@ -108,7 +108,7 @@ class CudaStand final : public Stand {
   std::uint64_t seed_;
   std::map<std::string, std::string> algorithms_;  // of baselines, chosen earlier
   std::unique_ptr<DeviceArena> arena_;
-  std::unique_ptr<Mirror> mirror_;
+  std::unique_ptr<OperandMirror> mirror_;
   std::unique_ptr<Verifier> verifier_;
 };
 

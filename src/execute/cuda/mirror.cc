@@ -9,61 +9,62 @@ namespace {
 
 class MirroredSession final : public Session {
  public:
-  MirroredSession(std::unique_ptr<Session> inner, const Mirror& mirror)
+  MirroredSession(std::unique_ptr<Session> inner, const OperandMirror& mirror)
       : inner_(std::move(inner)), mirror_(mirror) {}
 
   Finding call(const std::string& contestant, int set, float alpha, float beta) override {
-    return round([&] { return inner_->call(contestant, set, alpha, beta); });
+    return round({set, set + 1}, [&] { return inner_->call(contestant, set, alpha, beta); });
   }
   Finding call_sizes(std::int64_t m, std::int64_t n, std::int64_t k) override {
-    return round([&] { return inner_->call_sizes(m, n, k); });
+    return round({0, 1}, [&] { return inner_->call_sizes(m, n, k); });
   }
   TimingReply time(const std::vector<Burst>& plan) override {
     TimingReply reply;
-    reply.finding = round([&] {
+    reply.finding = round(mirror_.all(), [&] {
       reply = inner_->time(plan);
       return reply.finding;
     });
     return reply;
   }
   Finding reprepare() override {
-    return round([&] { return inner_->reprepare(); });
+    return round(mirror_.all(), [&] { return inner_->reprepare(); });
   }
+  std::int64_t process() const override { return inner_->process(); }
 
  private:
   template <class Call>
-  Finding round(const Call& call) {
-    if (Status s = mirror_.upload(); !s) return trouble(s.error());
+  Finding round(OperandMirror::Sets sets, const Call& call) {
+    if (Status s = mirror_.upload(sets); !s) return trouble(s.error());
     if (Finding finding = call(); !finding.ok()) return finding;
-    if (Status s = mirror_.download(); !s) return trouble(s.error());
+    if (Status s = mirror_.download(sets); !s) return trouble(s.error());
     return {};
   }
   // Nothing can be said of the candidate then.
   static Finding trouble(const Error& error) { return {Outcome::noisy, "verifier", error.message}; }
 
   std::unique_ptr<Session> inner_;
-  const Mirror& mirror_;
+  const OperandMirror& mirror_;
 };
 
 }  // namespace
 
-Result<std::unique_ptr<Mirror>> Mirror::create(const DeviceArena& device) {
+Result<std::unique_ptr<OperandMirror>> OperandMirror::create(const DeviceArena& device) {
   Result<Arena> host = Arena::create(device.problem(), device.layout().sets, 0);
   if (!host) return tl::unexpected(host.error());
-  return std::unique_ptr<Mirror>(new Mirror(*std::move(host), device));
+  return std::unique_ptr<OperandMirror>(new OperandMirror(*std::move(host), device));
 }
 
-std::unique_ptr<Session> Mirror::mirrored(std::unique_ptr<Session> session) const {
+std::unique_ptr<Session> OperandMirror::mirrored(std::unique_ptr<Session> session) const {
   return std::make_unique<MirroredSession>(std::move(session), *this);
 }
 
 template <class Visit>
-Status Mirror::for_each_piece(Visit visit) const {
+Status OperandMirror::for_each_piece(Sets sets, Visit visit) const {
   const ArenaLayout &here = host_.layout(), &there = device_.layout();
   const auto pieces = matrices(host_.problem(), here);
   const auto far = matrices(host_.problem(), there);
   if (Status s = device_.context().make_current(); !s) return s;
-  for (int set = 0; set < here.sets; ++set) {
+  for (int set = sets.begin; set < sets.end; ++set) {
     for (std::size_t i = 0; i < pieces.size(); ++i) {
       const std::int64_t guard = pieces[i].guard_bytes(LayoutRules{});
       std::byte* const host = host_.base() + set * here.set_stride + pieces[i].offset - guard;
@@ -77,16 +78,16 @@ Status Mirror::for_each_piece(Visit visit) const {
   return device_.context().synchronize();
 }
 
-Status Mirror::upload() const {
+Status OperandMirror::upload(Sets sets) const {
   const cuda::Driver& d = device_.context().driver();
-  return for_each_piece([&](const std::byte* host, cuda::Pointer device, std::size_t bytes) {
+  return for_each_piece(sets, [&](const std::byte* host, cuda::Pointer device, std::size_t bytes) {
     return d.check(d.MemcpyHtoD(device, host, bytes), "copying operands to the device");
   });
 }
 
-Status Mirror::download() const {
+Status OperandMirror::download(Sets sets) const {
   const cuda::Driver& d = device_.context().driver();
-  return for_each_piece([&](std::byte* host, cuda::Pointer device, std::size_t bytes) {
+  return for_each_piece(sets, [&](std::byte* host, cuda::Pointer device, std::size_t bytes) {
     return d.check(d.MemcpyDtoH(host, device, bytes), "copying operands from the device");
   });
 }
