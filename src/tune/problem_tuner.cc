@@ -194,28 +194,35 @@ struct ProblemTuner::State {
     return {};
   }
 
-  // Full proof, full timing, for the best of the screened.
+  // Full proof, full timing, for the best of the screened. Behind them, as long as none is
+  // admitted, come those whose screening was too noisy, and once more those whose finals were: a
+  // busy machine is no fault of a program.
   Status finals() {
     std::ranges::stable_sort(
         screened_, [](const Trial& a, const Trial& b) { return fitness(a) > fitness(b); });
     EvaluationPlan plan =
         final_plan(bench_.device, bench_.options.mode, final_baselines(), bench_.options.effort);
     std::erase_if(plan.unpaired, [&](const std::string& name) { return !wanted(name); });
+    std::vector<Trial> line = screened_;
+    line.insert(line.end(), unsure_.begin(), unsure_.end());
+    const std::size_t sure = screened_.size(), first_time = line.size();
     std::size_t admitted = 0;
-    for (const Trial& candidate : screened_) {
+    for (std::size_t i = 0; i < line.size(); ++i) {
       if (admitted == finalists(bench_.options.effort)) break;
       if (stopped() && admitted > 0) break;
-      if (past_deadline() && admitted > 0) break;
-      Result<CompileResult> built = binary_of(candidate);
+      if (past_deadline() && (admitted > 0 || i >= sure)) break;
+      if (i >= sure && (admitted > 0 || stopped())) break;
+      Result<CompileResult> built = binary_of(line[i]);
       if (!built) return tl::unexpected(built.error());
       Result<Trial> trial = workbench_->evaluate(*built, plan);
       if (!trial) return tl::unexpected(trial.error());
-      if (Status status = record(candidate.program, *trial); !status) return status;
+      if (Status status = record(line[i].program, *trial); !status) return status;
       final_seconds_ = trial->total_seconds - trial->compile_seconds;
       report(*trial);
+      if (trial->outcome == Outcome::noisy && i < first_time) line.push_back(*trial);
       if (trial->outcome != Outcome::ok) continue;
       ++admitted;
-      if (!result_.winner || trial->speedup() > result_.winner->speedup()) result_.winner = *trial;
+      if (!result_.winner || fitness(*trial) > fitness(*result_.winner)) result_.winner = *trial;
     }
     return {};
   }
@@ -241,6 +248,7 @@ struct ProblemTuner::State {
 
   void remember_screened(const Trial& trial) {
     if (trial.outcome == Outcome::ok && trial.time_us > 0) screened_.push_back(trial);
+    if (trial.outcome == Outcome::noisy) unsure_.push_back(trial);
   }
 
   // The binary of a screened program: from this session, or compiled again (the cache has it).
@@ -296,7 +304,7 @@ struct ProblemTuner::State {
   std::optional<CompileQueue> queue_;
   std::vector<Trial> own_, history_;  // of this problem and, until the policy has them, of others
   bool dry_ = false;                  // the policy has nothing more to say
-  std::vector<Trial> screened_;
+  std::vector<Trial> screened_, unsure_;  // timed; proven, but too noisily timed
   std::map<std::string, CompileResult> binaries_;
   int resumed_in_run_ = 0;
   double final_seconds_ = kFinalistSeconds;
