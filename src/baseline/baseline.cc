@@ -15,20 +15,27 @@
 namespace tilewright {
 namespace {
 
+enum class Serves { products, operations, both };  // operations: besides gemm
+
 struct Implementation {
   std::string_view name;
   bool headline;
   Look look;
   Make make;
-  bool products_only = true;
+  Serves serves = Serves::products;
+  [[nodiscard]] constexpr bool serves_op(bool gemm) const {
+    return serves == Serves::both || gemm == (serves == Serves::products);
+  }
 };
 constexpr std::array kImplementations = {
-    Implementation{"onednn", true, look_onednn, make_onednn, false},
+    Implementation{"onednn", true, look_onednn, make_onednn, Serves::both},
+    Implementation{"onednn_f32", true, look_onednn_widened, make_onednn_widened,
+                   Serves::operations},
     Implementation{"onednn_current", true, look_onednn_current, make_onednn_current},
     Implementation{"openblas", true, look_openblas, make_openblas},
     Implementation{"openblas_ahead", false, look_openblas, make_openblas_ahead},
     Implementation{"openblas_sbgemm", true, look_openblas_sbgemm, make_openblas_sbgemm},
-    Implementation{"reference", false, look_reference, make_reference, false},
+    Implementation{"reference", false, look_reference, make_reference, Serves::both},
 };
 
 }  // namespace
@@ -36,7 +43,7 @@ constexpr std::array kImplementations = {
 std::vector<BaselineInfo> baselines_for(const Problem& problem, const Device& device) {
   std::vector<BaselineInfo> result;
   for (const Implementation& row : kImplementations) {
-    if (!problem.is_gemm() && row.products_only) continue;
+    if (!row.serves_op(problem.is_gemm())) continue;
     Availability found = row.look(problem, device);
     const bool available = found.why_not.empty();
     // Where libraries are few, plain loops are what there is to beat.

@@ -25,7 +25,7 @@ class ReferenceOperation final : public Baseline {
       : p_(problem),
         in_(conversion_for(problem.in, device)),
         out_(conversion_for(problem.out == ElementType::f32 ? problem.in : problem.out, device)),
-        team_(team_cpus(device, threads), threads),
+        team_(team_cpus(device, threads), threads, ConversionTeam::Waiting::spinning),
         scratch_(static_cast<std::size_t>(team_.threads())) {
     for (Scratch& s : scratch_) {
       s.x.resize(static_cast<std::size_t>(std::max(p_.n, p_.a_cols())));
