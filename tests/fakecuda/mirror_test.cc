@@ -7,7 +7,6 @@
 #include "verify/operation.h"
 #include "verify/verify.h"
 
-
 namespace tilewright {
 namespace {
 
