@@ -15,27 +15,28 @@
 namespace tilewright {
 namespace {
 
-enum class Serves { products, operations, both };  // operations: besides gemm
+// computing: operations besides gemm, but for a transpose, which computes nothing.
+enum class Serves { products, computing, all };
+bool serves(Serves what, const Problem& p) {
+  if (what == Serves::products) return p.is_gemm();
+  return what == Serves::all || (!p.is_gemm() && p.op != Op::transpose);
+}
 
 struct Implementation {
   std::string_view name;
   bool headline;
   Look look;
   Make make;
-  Serves serves = Serves::products;
-  [[nodiscard]] constexpr bool serves_op(bool gemm) const {
-    return serves == Serves::both || gemm == (serves == Serves::products);
-  }
+  Serves what = Serves::products;
 };
 constexpr std::array kImplementations = {
-    Implementation{"onednn", true, look_onednn, make_onednn, Serves::both},
-    Implementation{"onednn_f32", true, look_onednn_widened, make_onednn_widened,
-                   Serves::operations},
+    Implementation{"onednn", true, look_onednn, make_onednn, Serves::all},
+    Implementation{"onednn_f32", true, look_onednn_widened, make_onednn_widened, Serves::computing},
     Implementation{"onednn_current", true, look_onednn_current, make_onednn_current},
     Implementation{"openblas", true, look_openblas, make_openblas},
     Implementation{"openblas_ahead", false, look_openblas, make_openblas_ahead},
     Implementation{"openblas_sbgemm", true, look_openblas_sbgemm, make_openblas_sbgemm},
-    Implementation{"reference", false, look_reference, make_reference, Serves::both},
+    Implementation{"reference", false, look_reference, make_reference, Serves::all},
 };
 
 }  // namespace
@@ -43,7 +44,7 @@ constexpr std::array kImplementations = {
 std::vector<BaselineInfo> baselines_for(const Problem& problem, const Device& device) {
   std::vector<BaselineInfo> result;
   for (const Implementation& row : kImplementations) {
-    if (!row.serves_op(problem.is_gemm())) continue;
+    if (!serves(row.what, problem)) continue;
     Availability found = row.look(problem, device);
     const bool available = found.why_not.empty();
     // Where libraries are few, plain loops are what there is to beat.
@@ -61,6 +62,10 @@ Result<std::unique_ptr<Baseline>> make_baseline(std::string_view name, const Pro
     for (const Implementation& one : kImplementations) known.push_back(one.name);
     return fail(ErrorCode::usage, fmt::format("baseline '{}' is not known", name),
                 fmt::format("nearest: {}", nearest_word(name, known)));
+  }
+  if (!serves(row->what, problem)) {
+    return fail(ErrorCode::usage,
+                fmt::format("baseline '{}' does not compute '{}'", name, to_text(problem)));
   }
   if (threads < 1) {
     return fail(ErrorCode::usage, fmt::format("threads {} for baseline {}", threads, name));

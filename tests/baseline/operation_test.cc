@@ -32,6 +32,17 @@ std::vector<std::byte> filled(ElementType type, std::int64_t count, Rng& rng) {
   return bytes;
 }
 
+TEST(OperationBaselines, ThoseOfProductsAreRefused) {
+  const Device device = detect_cpu();
+  const Problem softmax = parse_problem("softmax 9x67 bf16").value();
+  for (const BaselineInfo& info : baselines_for(softmax, device)) {
+    EXPECT_NE(info.name, "openblas");
+  }
+  EXPECT_FALSE(make_baseline("openblas", softmax, device, 1));
+  const Problem transpose = parse_problem("transpose 9x67 bf16").value();
+  EXPECT_FALSE(make_baseline("onednn_f32", transpose, device, 1));
+}
+
 TEST(OperationBaselines, Agree) {
   const Device device = detect_cpu();
   for (const char* text : kProblems) {
