@@ -8,6 +8,7 @@
 
 #include "problem/operations.h"
 #include "tune/compile_queue.h"
+#include "tune/finalists.h"
 
 #include <fmt/format.h>
 
@@ -127,7 +128,7 @@ struct ProblemTuner::State {
     for (const Trial& trial : own_) {
       if (trial.stage != "screen") continue;
       policy_->observe(trial);
-      remember_screened(trial);
+      screened_.push_back(trial);
       if (trial.run == bench_.options.run) ++resumed_in_run_;
       ++result_.resumed;
     }
@@ -181,7 +182,7 @@ struct ProblemTuner::State {
       if (!trial) return tl::unexpected(trial.error());
       if (Status status = record(built->program.text(), *trial); !status) return status;
       policy_->observe(*trial);
-      remember_screened(*trial);
+      screened_.push_back(*trial);
       binaries_.insert_or_assign(built->program.text(), std::move(built->result));
       report(*trial);
     }
@@ -194,36 +195,23 @@ struct ProblemTuner::State {
     return {};
   }
 
-  // Full proof, full timing, for the best of the screened. Behind them, as long as none is
-  // admitted, come those whose screening was too noisy, and once more those whose finals were: a
-  // busy machine is no fault of a program.
+  // Full proof, full timing, for the best of the screened.
   Status finals() {
-    std::ranges::stable_sort(
-        screened_, [](const Trial& a, const Trial& b) { return fitness(a) > fitness(b); });
     EvaluationPlan plan =
         final_plan(bench_.device, bench_.options.mode, final_baselines(), bench_.options.effort);
     std::erase_if(plan.unpaired, [&](const std::string& name) { return !wanted(name); });
-    std::vector<Trial> line = screened_;
-    line.insert(line.end(), unsure_.begin(), unsure_.end());
-    const std::size_t sure = screened_.size(), first_time = line.size();
-    std::size_t admitted = 0;
-    for (std::size_t i = 0; i < line.size(); ++i) {
-      if (admitted == finalists(bench_.options.effort)) break;
-      if (stopped() && admitted > 0) break;
-      if (past_deadline() && (admitted > 0 || i >= sure)) break;
-      if (i >= sure && (admitted > 0 || stopped())) break;
-      Result<CompileResult> built = binary_of(line[i]);
+    Finalists line(screened_, finalists(bench_.options.effort));
+    while (const auto candidate = line.next(stopped() || past_deadline())) {
+      Result<CompileResult> built = binary_of(*candidate);
       if (!built) return tl::unexpected(built.error());
       Result<Trial> trial = workbench_->evaluate(*built, plan);
       if (!trial) return tl::unexpected(trial.error());
-      if (Status status = record(line[i].program, *trial); !status) return status;
+      if (Status status = record(candidate->program, *trial); !status) return status;
       final_seconds_ = trial->total_seconds - trial->compile_seconds;
       report(*trial);
-      if (trial->outcome == Outcome::noisy && i < first_time) line.push_back(*trial);
-      if (trial->outcome != Outcome::ok) continue;
-      ++admitted;
-      if (!result_.winner || fitness(*trial) > fitness(*result_.winner)) result_.winner = *trial;
+      line.ended(*trial);
     }
+    result_.winner = line.winner();
     return {};
   }
 
@@ -239,16 +227,6 @@ struct ProblemTuner::State {
   [[nodiscard]] bool wanted(const std::string& name) const {
     const std::vector<std::string>& named = bench_.options.baselines;
     return named.empty() || std::ranges::find(named, name) != named.end();
-  }
-
-  // The ratio to a baseline of the same minute; the time where there is no baseline.
-  static double fitness(const Trial& trial) {
-    return trial.speedup() > 0 ? trial.speedup() : 1 / trial.time_us;
-  }
-
-  void remember_screened(const Trial& trial) {
-    if (trial.outcome == Outcome::ok && trial.time_us > 0) screened_.push_back(trial);
-    if (trial.outcome == Outcome::noisy) unsure_.push_back(trial);
   }
 
   // The binary of a screened program: from this session, or compiled again (the cache has it).
@@ -304,7 +282,7 @@ struct ProblemTuner::State {
   std::optional<CompileQueue> queue_;
   std::vector<Trial> own_, history_;  // of this problem and, until the policy has them, of others
   bool dry_ = false;                  // the policy has nothing more to say
-  std::vector<Trial> screened_, unsure_;  // timed; proven, but too noisily timed
+  std::vector<Trial> screened_;
   std::map<std::string, CompileResult> binaries_;
   int resumed_in_run_ = 0;
   double final_seconds_ = kFinalistSeconds;
