@@ -16,13 +16,11 @@
 #include "cli/self_check.h"
 #include "cli/served_summary.h"
 
-#include "tune/torch_column.h"
-
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <chrono>
+#include <deque>
 #include <map>
 #include <memory>
 #include <optional>
@@ -34,6 +32,9 @@ using Clock = std::chrono::steady_clock;
 
 // So many steps in a row that could not be taken at all mean that nothing works any more.
 constexpr int kMostErrorsInARow = 3;
+
+// Problems whose programs compile while the GPU is busy with those before.
+constexpr std::size_t kCompiledAhead = 8;
 
 constexpr const char* kServedReference = "cublaslt_heuristic";
 constexpr std::string_view kAnyRun = "any";  // of --chosen-in
@@ -58,9 +59,12 @@ class BenchRun {
     if (Status status = prepare(); !status) return tl::unexpected(status.error());
     // Problems outside, modes inside: operands, libraries and the proof serve all modes, and a run
     // that was stopped has whole rows.
-    for (const Problem& problem : problems_.list) {
+    for (std::size_t which = 0; which < problems_.list.size(); ++which) {
       if (stopped()) return finish(true);
-      if (Status status = take(problem); !status) return tl::unexpected(status.error());
+      look_ahead(which);
+      if (Status status = take(problems_.list[which]); !status) {
+        return tl::unexpected(status.error());
+      }
     }
     return finish(cut_short_);
   }
@@ -101,7 +105,11 @@ class BenchRun {
         open_shop(cli_, device_, [this](const std::string& text) { line_.remark(text); });
     if (!shop) return tl::unexpected(shop.error());
     shop_ = *std::move(shop);
-    if (Status status = check_baselines(); !status) return status;
+    const Problem& first = problems_.list.front();
+    if (auto s = check_baselines(*shop_, first, "--baseline", baselines_); !s) return s;
+    if (auto s = check_baselines(*shop_, first, "--server-baseline", flags_.server_baselines); !s) {
+      return s;
+    }
     run_ = run_id(flags_, cli_);
     steps_ = problems_.list.size() * modes_.size();
     // A single product is quickly timed again, and who asks for it wants to see it timed.
@@ -130,24 +138,6 @@ class BenchRun {
         ServedKernels::choose(problems_.list, device_, flags_.library, *way);
     if (!served) return tl::unexpected(served.error());
     served_.emplace(*std::move(served));
-    return {};
-  }
-
-  // A baseline that nobody knows would leave nothing to compare with.
-  Status check_baselines() const {
-    std::vector<std::string> known = {kTorchColumn};
-    for (const BaselineInfo& info : shop_->rig->baselines(problems_.list.front())) {
-      known.push_back(info.name);
-    }
-    for (const auto& [flag, names] : {std::pair("--baseline", &baselines_),
-                                      std::pair("--server-baseline", &flags_.server_baselines)}) {
-      for (const std::string& name : *names) {
-        if (std::ranges::find(known, name) == known.end()) {
-          return fail(ErrorCode::usage, fmt::format("{}: there is no '{}' here", flag, name),
-                      fmt::format("baselines: {}", fmt::join(known, ", ")));
-        }
-      }
-    }
     return {};
   }
 
@@ -190,6 +180,21 @@ class BenchRun {
     Result<Candidate> candidate = read_candidate(argument, problem, device_);
     if (!candidate) return tl::unexpected(candidate.error());
     return std::vector{Contender{*std::move(candidate), std::nullopt, std::move(algorithms)}};
+  }
+
+  // Who is benched next, already compiling where that disturbs no timing.
+  void look_ahead(std::size_t which) {
+    const bool early = device_.kind == DeviceKind::cuda;
+    const std::size_t end =
+        std::min(problems_.list.size(), which + 1 + (early ? kCompiledAhead : 0));
+    for (; looked_at_ < end; ++looked_at_) {
+      auto& found = next_.emplace_back(contenders_for(problems_.list[looked_at_]));
+      if (!found) continue;
+      for (Contender& contender : *found) {
+        if (!contender.candidate) continue;
+        build(contender, shop_->compiler, early ? std::launch::async : std::launch::deferred);
+      }
+    }
   }
 
   Result<EarlierChoice> chosen_before(const Problem& problem) {
@@ -241,7 +246,8 @@ class BenchRun {
   Status take(const Problem& problem) {
     const std::size_t first = step_;
     step_ += modes_.size();
-    const Result<std::vector<Contender>> contenders = contenders_for(problem);
+    const Result<std::vector<Contender>> contenders = std::move(next_.front());
+    next_.pop_front();
     if (!contenders) return pass_over(problem, contenders.error(), modes_.size());
     for (const Contender& contender : *contenders) {
       if (Status status = take(problem, contender, first); !status) return status;
@@ -310,10 +316,9 @@ class BenchRun {
       cut_short_ = added < count;
       return false;
     };
-    const Status status =
-        contender.served ? bench_binary(*shop_, problem, contender.name(),
-                                        {contender.served->binary, {}}, device_, step, take)
-                         : bench_one(*shop_, problem, *contender.candidate, device_, step, take);
+    const CompileResult built =
+        contender.served ? CompileResult{contender.served->binary, {}} : contender.built.get();
+    const Status status = bench_one(*shop_, problem, contender.name(), built, device_, step, take);
     if (lost) return tl::unexpected(*lost);
     return status ? Status{} : pass_over(problem, status.error(), count - added);
   }
@@ -438,7 +443,9 @@ class BenchRun {
   std::optional<ServedKernels> served_;
   std::map<std::string, ServedRows> served_rows_;  // by mode
   std::string run_;
-  std::size_t step_ = 0, steps_ = 0;  // problems times modes
+  std::deque<Result<std::vector<Contender>>> next_;  // of the problems from the next one on
+  std::size_t looked_at_ = 0;                        // problems that are, or were, in next_
+  std::size_t step_ = 0, steps_ = 0;                 // problems times modes
   bool resume_ = false, said_to_search_ = false, cut_short_ = false;
   const std::atomic<bool>* stop_ = nullptr;
   std::vector<Trial> timed_;

@@ -4,6 +4,12 @@
 
 namespace tilewright {
 
+void build(Contender& contender, Compiler& compiler, std::launch when) {
+  contender.built = std::async(when, [&compiler, source = contender.candidate->source] {
+                      return compiler.compile(source);
+                    }).share();
+}
+
 std::vector<Contender> served_contenders(const ServedChoices& choices) {
   const auto& [estimate, timed] = choices;
   std::vector<Contender> contenders;

@@ -4,7 +4,9 @@
 
 #include "cli/program_argument.h"
 #include "cli/served.h"
+#include "compile/compile.h"
 
+#include <future>
 #include <map>
 #include <optional>
 #include <string>
@@ -18,6 +20,7 @@ struct Contender {
   std::map<std::string, std::string> algorithms{};  // of baselines: --chosen-in
   bool by_estimate = false, by_timing = false;      // which of the library's two ways chose it
   bool stands = true;  // in the tables of the whole bench: by the way that was asked for last
+  std::shared_future<CompileResult> built{};  // of a candidate, by build()
   [[nodiscard]] const std::string& name() const {
     return served ? served->program : candidate->name;
   }
@@ -26,6 +29,10 @@ struct Contender {
     return served->from + (by_timing && !by_estimate ? ", timed" : "");
   }
 };
+
+// Compiles a candidate: at once on a thread of its own, or when its result is asked for. The
+// compiler outlives the result.
+void build(Contender& contender, Compiler& compiler, std::launch when);
 
 // One, or two where the library's two ways differ.
 [[nodiscard]] std::vector<Contender> served_contenders(const ServedChoices& choices);

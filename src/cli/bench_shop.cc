@@ -4,8 +4,10 @@
 
 #include "cli/installed_wisdom.h"
 #include "policy/policy.h"
+#include "tune/torch_column.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 
@@ -64,6 +66,19 @@ Result<CandidateArgument> default_candidate(const Database* database, const Prob
   return argument;
 }
 
+Status check_baselines(const Shop& shop, const Problem& problem, std::string_view flag,
+                       const std::vector<std::string>& names) {
+  std::vector<std::string> known = {kTorchColumn};
+  for (const BaselineInfo& info : shop.rig->baselines(problem)) known.push_back(info.name);
+  for (const std::string& name : names) {
+    if (std::ranges::find(known, name) == known.end()) {
+      return fail(ErrorCode::usage, fmt::format("{}: there is no '{}' here", flag, name),
+                  fmt::format("baselines: {}", fmt::join(known, ", ")));
+    }
+  }
+  return {};
+}
+
 namespace {
 
 EvaluationPlan plan_of(const BenchMode& mode, const std::vector<std::string>& baselines,
@@ -89,15 +104,9 @@ EvaluationPlan plan_of(const BenchMode& mode, const std::vector<std::string>& ba
 
 }  // namespace
 
-Status bench_one(Shop& shop, const Problem& problem, const Candidate& candidate,
-                 const Device& device, const BenchStep& step, const Workbench::Take& take) {
-  return bench_binary(shop, problem, candidate.name, shop.compiler.compile(candidate.source),
-                      device, step, take);
-}
-
-Status bench_binary(Shop& shop, const Problem& problem, const std::string& name,
-                    const CompileResult& built, const Device& device, const BenchStep& step,
-                    const Workbench::Take& take) {
+Status bench_one(Shop& shop, const Problem& problem, const std::string& name,
+                 const CompileResult& built, const Device& device, const BenchStep& step,
+                 const Workbench::Take& take) {
   Result<std::unique_ptr<Workbench>> bench = Workbench::create(
       problem, device, *shop.rig, shop.gate, step.modes.front().mode, step.seed, step.rivals);
   if (!bench) return tl::unexpected(bench.error());

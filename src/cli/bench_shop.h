@@ -29,6 +29,10 @@ struct Shop {
 [[nodiscard]] Result<std::unique_ptr<Shop>> open_shop(const Cli& cli, const Device& device,
                                                       const Log& log);
 
+// A baseline that nobody knows would leave nothing to compare with: an error that names the flag.
+[[nodiscard]] Status check_baselines(const Shop& shop, const Problem& problem,
+                                     std::string_view flag, const std::vector<std::string>& names);
+
 // How the policy of a trial begins that timed a kernel of the runtime library.
 inline constexpr std::string_view kServedPolicy = "served: ";
 
@@ -49,14 +53,11 @@ struct BenchStep {
   std::vector<std::string> server_baselines;  // only these in mode server; empty: all
   Log remark = nullptr;                       // about baselines that are absent; may be empty
 };
-// One proof, and a trial for each mode, given to `take` before the next is timed. An Error means
-// that the runner failed; what the candidate does wrong is the trials' outcome.
-[[nodiscard]] Status bench_one(Shop& shop, const Problem& problem, const Candidate& candidate,
-                               const Device& device, const BenchStep& step,
-                               const Workbench::Take& take);
-// The same for a binary that is there already, of the program `name`.
-[[nodiscard]] Status bench_binary(Shop& shop, const Problem& problem, const std::string& name,
-                                  const CompileResult& built, const Device& device,
-                                  const BenchStep& step, const Workbench::Take& take);
+// One proof of what the program `name` was built to, and a trial for each mode, given to `take`
+// before the next is timed. An Error means that the runner failed; what the candidate does wrong is
+// the trials' outcome.
+[[nodiscard]] Status bench_one(Shop& shop, const Problem& problem, const std::string& name,
+                               const CompileResult& built, const Device& device,
+                               const BenchStep& step, const Workbench::Take& take);
 
 }  // namespace tilewright

@@ -21,6 +21,7 @@ namespace {
 struct TuneFlags {
   ProblemFlags problems;
   std::string budget, mode = "offline", effort = "normal", run, format = "human", summary_file;
+  std::string begin_with;
   std::vector<std::string> baselines;
   bool fresh = false, require = false;
 };
@@ -99,6 +100,11 @@ Result<int> tune_command(Cli& cli, const TuneFlags& flags) {
   const Result<Device> found = this_device(cli);
   if (!found) return tl::unexpected(found.error());
   const Device& device = *found;
+  if (!flags.begin_with.empty()) {
+    const Result<Wisdom> wisdom = load_wisdom(flags.begin_with, device);
+    if (!wisdom) return tl::unexpected(wisdom.error());
+    options->begin_with = std::make_shared<const NearbyPrograms>(*wisdom);
+  }
   Context context = context_of(cli, device);
   Result<std::vector<TuneResult>> results =
       run_tune(problems->list, device, *database, *options, cli, context);
@@ -172,6 +178,9 @@ void add_tune(CLI::App& app, Cli& cli) {
                    "normal; sweep: shorter timings and one finalist, for many problems; scout: as "
                    "sweep, with finals too short for a verdict, before `bench --chosen-in`")
       ->capture_default_str();
+  command->add_option("--begin-with", flags->begin_with,
+                      "A wisdom file of this device: what it holds for the problem and the shapes "
+                      "nearest to it, in any layout and type, is screened first (3 programs)");
   command->add_option("--baseline", flags->baselines, "Only these baselines in the final timing");
   command->add_option("--run", flags->run, "Name of the run (default: derived from the flags)");
   command->add_option("--format", flags->format, "human, md, csv, json or jsonl")

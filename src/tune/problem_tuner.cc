@@ -35,6 +35,8 @@ std::size_t compile_ahead(const Device& device) {
 std::size_t finalists(Effort effort) {
   return is_hasty(effort) ? 1 : 3;
 }
+constexpr std::size_t kKnownFirst = 3;  // programs of wisdom before those of the policy
+constexpr std::string_view kWisdomPolicy = "wisdom";
 constexpr int kDefaultTrials = 64;        // when no budget is given
 constexpr double kFinalsShare = 0.4;      // of a problem's time, at most
 constexpr double kFinalistSeconds = 1.0;  // first guess of a finalist's cost, then measured
@@ -124,6 +126,9 @@ struct ProblemTuner::State {
     Result<std::unique_ptr<Policy>> policy = make_policy(bench_.options.policy, std::move(context));
     if (!policy) return tl::unexpected(policy.error());
     policy_ = *std::move(policy);
+    if (bench_.options.begin_with) {
+      known_ = bench_.options.begin_with->of(result_.problem, bench_.device, kKnownFirst);
+    }
     if (!bench_.options.resume) return {};
     for (const Trial& trial : own_) {
       if (trial.stage != "screen") continue;
@@ -158,10 +163,29 @@ struct ProblemTuner::State {
     const auto room = static_cast<std::size_t>(std::clamp<std::int64_t>(
         trials_left(), 0, static_cast<std::int64_t>(compile_ahead(bench_.device))));
     while (!dry_ && queue_->in_flight() < room) {
-      std::vector<Program> proposed = policy_->propose(1);
-      dry_ = proposed.empty();
-      for (Program& program : proposed) queue_->push(std::move(program));
+      std::optional<Program> program = next_program();
+      dry_ = !program;
+      if (program) queue_->push(*std::move(program));
     }
+  }
+
+  // What is known, then what the policy proposes; nothing when it has no more to say.
+  std::optional<Program> next_program() {
+    const auto screened = [this](const Program& program) {
+      return std::ranges::find(own_, program.text(), &Trial::program) != own_.end();
+    };
+    while (known_next_ < known_.size()) {
+      const Program& program = known_[known_next_++];
+      if (!bench_.options.resume || !screened(program)) return program;
+    }
+    while (true) {
+      std::vector<Program> proposed = policy_->propose(1);
+      if (proposed.empty()) return std::nullopt;
+      if (!is_known(proposed.front().text())) return std::move(proposed.front());
+    }
+  }
+  [[nodiscard]] bool is_known(const std::string& text) const {
+    return std::ranges::find(known_, text, &Program::text) != known_.end();
   }
 
   Status screen() {
@@ -243,7 +267,7 @@ struct ProblemTuner::State {
 
   Status record(const std::string& program, Trial& trial) {
     trial.program = program;
-    trial.policy = std::string(policy_->name());
+    trial.policy = std::string(is_known(program) ? kWisdomPolicy : policy_->name());
     trial.run = bench_.options.run;
     trial.host = bench_.host;
     if (trial.stage == "screen") ++result_.trials;
@@ -281,7 +305,9 @@ struct ProblemTuner::State {
   std::unique_ptr<Policy> policy_;
   std::optional<CompileQueue> queue_;
   std::vector<Trial> own_, history_;  // of this problem and, until the policy has them, of others
-  bool dry_ = false;                  // the policy has nothing more to say
+  std::vector<Program> known_;        // of wisdom, screened first
+  std::size_t known_next_ = 0;
+  bool dry_ = false;  // the policy has nothing more to say
   std::vector<Trial> screened_;
   std::map<std::string, CompileResult> binaries_;
   int resumed_in_run_ = 0;

@@ -7,11 +7,13 @@
 #include "policy/policy.h"
 #include "record/database.h"
 #include "tune/evaluate.h"
+#include "tune/nearby.h"
 
 #include <atomic>
 #include <chrono>
 #include <filesystem>
 #include <functional>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -45,12 +47,13 @@ struct TuneOptions {
   std::filesystem::path runner;  // empty: beside this program
   std::filesystem::path cache_directory;
   std::string compiler, cuda_compiler;
-  std::vector<std::string> baselines;             // empty: all that are available
-  std::vector<Program> only;                      // nothing else is proposed; empty: no limit
-  bool finals = true;                             // time the best few in full
-  const std::atomic<bool>* stop = nullptr;        // Ctrl-C
-  std::function<void(const Progress&)> progress;  // may be empty
-  std::function<void(const std::string&)> log;    // one line; may be empty
+  std::vector<std::string> baselines;                // empty: all that are available
+  std::vector<Program> only;                         // nothing else is proposed; empty: no limit
+  std::shared_ptr<const NearbyPrograms> begin_with;  // screened before the policy's; may be null
+  bool finals = true;                                // time the best few in full
+  const std::atomic<bool>* stop = nullptr;           // Ctrl-C
+  std::function<void(const Progress&)> progress;     // may be empty
+  std::function<void(const std::string&)> log;       // one line; may be empty
 };
 
 struct TuneResult {

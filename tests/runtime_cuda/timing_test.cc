@@ -121,6 +121,33 @@ TEST_F(TimingTest, WhatIsNotTimed) {
   EXPECT_THAT(explained(*quiet, call), Not(HasSubstr("timed")));
 }
 
+// Reported: product 3440 of a random run. The vendor's algorithm wanted 1,987 bytes, behind which
+// the operands began, and a misaligned address is the end of a context.
+TEST_F(TimingTest, OperandsAreAlignedBehindAnyWorkspace) {
+  options_.no_vendor = false;
+  options_.timing_seconds = 5;  // they do compute, which takes this machine its time
+  fake().compute = true;
+  const auto backend = open();
+  ASSERT_NE(backend, nullptr);
+  const Call call = packed(8, 8, 16);
+  ASSERT_TRUE(backend->prepare(call, nullptr));
+  const Choice choice = backend->choose(call, false).value();
+  EXPECT_GT(choice.vendor_timed, 0) << explained(*backend, call);
+  EXPECT_GT(choice.timed, 0);
+  EXPECT_THAT(explained(*backend, call), Not(HasSubstr("MISALIGNED")));
+}
+
+TEST_F(TimingTest, AContextThatIsLostIsReported) {
+  const auto backend = open();
+  ASSERT_NE(backend, nullptr);
+  fake().wait_code = 716;
+  const auto done = backend->prepare(packed(64, 64, 64), nullptr);
+  fake().wait_code = 0;
+  ASSERT_FALSE(done);
+  EXPECT_EQ(done.error().status, TW_FAILED);
+  EXPECT_THAT(done.error().message, HasSubstr("CUDA_ERROR_MISALIGNED_ADDRESS"));
+}
+
 TEST_F(TimingTest, NotWithinACaptureAndOnAStreamOfItsOwn) {
   const auto backend = open();
   ASSERT_NE(backend, nullptr);

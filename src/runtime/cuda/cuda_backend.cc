@@ -122,6 +122,7 @@ class CudaBackend : public Backend {
     if (!ladder) return tl::unexpected(ladder.error());
     if (options_.timing_seconds > 0 && call.mode == TW_FASTEST && call.k > 0) {
       ladder = settled(call, *ladder);
+      if (!ladder) return tl::unexpected(ladder.error());
     }
     for (const Rung& rung : (*ladder)->rungs) {
       if (rung.workspace > 0) std::ignore = workspaces_->claim(as_stream(stream), rung.zeroed);
@@ -286,8 +287,9 @@ class CudaBackend : public Backend {
   }
 
   // The ladder as timing has it, or as it was estimated where nothing can be timed. Calls go on
-  // meanwhile, with the estimate.
-  std::shared_ptr<const Ladder> settled(const Call& call, std::shared_ptr<const Ladder> estimated) {
+  // meanwhile, with the estimate. A Failure if timing has cost the context.
+  tl::expected<std::shared_ptr<const Ladder>, Failure> settled(
+      const Call& call, std::shared_ptr<const Ladder> estimated) {
     if (estimated->settled) return estimated;
     const std::scoped_lock one_at_a_time(timing_mutex_);
     if (auto known = find(call); known != nullptr && known->settled) return known;
@@ -299,6 +301,7 @@ class CudaBackend : public Backend {
     }
     if (const Status done = time_and_arrange(timed, call, context_, options_.timing_seconds);
         !done) {
+      if (done.error().code == ErrorCode::internal) return failed(done.error(), TW_FAILED);
       Ladder as_it_was = *estimated;
       const std::string note = "timed: " + done.error().message;
       std::erase(as_it_was.notes, note);

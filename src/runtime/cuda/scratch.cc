@@ -13,7 +13,6 @@
 namespace tilewright::runtime {
 namespace {
 
-constexpr double kAlignment = 256;
 constexpr double kSetBytes = 256 << 20;  // that the sets reach together, as in `bench`
 constexpr int kMostSets = 32;
 constexpr double kShareOfFree = 0.25;
@@ -21,12 +20,17 @@ constexpr double kShareOfFree = 0.25;
 constexpr std::int64_t kPeriod = 16392;
 
 // In double: sizes may be beyond what any memory holds.
+double aligned(double bytes) {
+  constexpr auto kAlignment = static_cast<double>(kWorkspaceAlignment);
+  return std::ceil(bytes / kAlignment) * kAlignment;
+}
+
 double operand_bytes(ElementType type, std::int64_t rows, std::int64_t columns, std::int64_t ld,
                      std::int64_t batch, std::int64_t stride) {
   const double last = static_cast<double>(batch - 1) * static_cast<double>(stride) +
                       static_cast<double>(rows - 1) * static_cast<double>(ld);
   const double bytes = (last + static_cast<double>(columns)) * static_cast<double>(size_of(type));
-  return std::ceil(bytes / kAlignment) * kAlignment;
+  return aligned(bytes);
 }
 
 std::vector<std::uint16_t> random_bits(ElementType type) {
@@ -63,7 +67,8 @@ Result<Scratch> Scratch::make(const cuda::Context& context, const Call& call, in
   const double b =
       operand_bytes(call.in, call.b_rows(), call.b_columns(), call.ldb, call.batch, call.stride_b);
   const double c = operand_bytes(call.out, call.m, call.n, call.ldc, call.batch, call.stride_c);
-  const double set = a + b + c, rest = static_cast<double>(kWorkspaceHead + workspace);
+  // cublasLt asks for workspaces of odd sizes.
+  const double set = a + b + c, rest = aligned(static_cast<double>(kWorkspaceHead + workspace));
   std::size_t free = 0, total = 0;
   if (Status s = driver.check(driver.MemGetInfo(&free, &total), "asking for free memory"); !s) {
     return tl::unexpected(s.error());
@@ -82,7 +87,7 @@ Result<Scratch> Scratch::make(const cuda::Context& context, const Call& call, in
   made.a_ = static_cast<std::int64_t>(a);
   made.b_ = static_cast<std::int64_t>(b);
   made.c_ = static_cast<std::int64_t>(c);
-  const std::int64_t before = kWorkspaceHead + workspace;
+  const auto before = static_cast<std::int64_t>(rest);
   const std::int64_t inputs = made.sets_ * (made.a_ + made.b_);
   auto memory = cuda::Buffer::allocate(
       context, static_cast<std::size_t>(before + inputs + made.sets_ * made.c_));

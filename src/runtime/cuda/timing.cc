@@ -126,11 +126,12 @@ void arrange(Ladder& ladder, const std::vector<std::size_t>& picked, const RaceR
   ladder.rungs = std::move(sorted);
 }
 
-Status time_and_arrange(Ladder& ladder, const Call& call, const cuda::Context& context,
-                        double budget) {
+namespace {
+
+// All of it but the stream.
+Status race_rungs(Ladder& ladder, const Call& call, const cuda::Context& context,
+                  cuda::Stream stream, double budget) {
   const double start = steady_seconds();
-  const auto stream = cuda::OwnStream::make(context);
-  if (!stream) return tl::unexpected(stream.error());
   const double expected = least_expected(ladder);
   const int calls = calls_of(expected);
   const std::vector<std::size_t> picked = worth_timing(ladder, call, calls, budget);
@@ -138,12 +139,12 @@ Status time_and_arrange(Ladder& ladder, const Call& call, const cuda::Context& c
   for (const std::size_t at : picked) {
     workspace = std::max(workspace, ladder.rungs[at].workspace - ladder.rungs[at].zeroed);
   }
-  const auto scratch = Scratch::make(context, call, calls, workspace, stream->get());
+  const auto scratch = Scratch::make(context, call, calls, workspace, stream);
   if (!scratch) return tl::unexpected(scratch.error());
   std::vector<std::optional<GraphTimer>> timers;
   bool any = false;
   for (const std::size_t at : picked) {
-    auto timer = timer_of(ladder.rungs[at], call, calls, *scratch, context, stream->get());
+    auto timer = timer_of(ladder.rungs[at], call, calls, *scratch, context, stream);
     timers.emplace_back();
     if (timer) {
       timers.back().emplace(*std::move(timer));
@@ -164,6 +165,21 @@ Status time_and_arrange(Ladder& ladder, const Call& call, const cuda::Context& c
   if (result.order.empty()) return fail(ErrorCode::negative, "nothing could be timed");
   arrange(ladder, picked, result);
   return {};
+}
+
+}  // namespace
+
+Status time_and_arrange(Ladder& ladder, const Call& call, const cuda::Context& context,
+                        double budget) {
+  const auto stream = cuda::OwnStream::make(context);
+  if (!stream) return tl::unexpected(stream.error());
+  const Status done = race_rungs(ladder, call, context, stream->get(), budget);
+  // A fault of a kernel is the context's from then on: no later call will succeed.
+  const cuda::Driver& driver = context.driver();
+  const Status alive =
+      driver.check(driver.StreamSynchronize(stream->get()), "after kernels were timed");
+  if (!alive) return fail(ErrorCode::internal, alive.error().message);
+  return done;
 }
 
 }  // namespace tilewright::runtime

@@ -5,7 +5,6 @@
 namespace tilewright::runtime {
 namespace {
 
-constexpr std::int64_t kAlignment = 256;
 // The legacy default stream has two names; the per-thread one is another stream on each thread.
 constexpr std::uintptr_t kLegacyStream = 1, kPerThreadStream = 2;
 
@@ -13,7 +12,8 @@ constexpr std::uintptr_t kLegacyStream = 1, kPerThreadStream = 2;
 
 Result<std::unique_ptr<Workspaces>> Workspaces::make(const cuda::Context& context, int streams,
                                                      std::int64_t bytes) {
-  const std::int64_t rounded = (bytes + kAlignment - 1) / kAlignment * kAlignment;
+  const std::int64_t rounded =
+      (bytes + kWorkspaceAlignment - 1) / kWorkspaceAlignment * kWorkspaceAlignment;
   std::unique_ptr<Workspaces> made(new Workspaces(static_cast<std::size_t>(streams), rounded));
   const auto each = static_cast<std::size_t>(kWorkspaceHead + rounded);
   auto memory = cuda::Buffer::allocate(context, each * static_cast<std::size_t>(streams));
@@ -34,7 +34,7 @@ Result<std::unique_ptr<Workspaces>> Workspaces::make(const cuda::Context& contex
 }
 
 bool Workspaces::fits(std::int64_t bytes, std::int64_t zeroed) const {
-  return !owners_.empty() && zeroed <= kWorkspaceHead && zeroed % kAlignment == 0 &&
+  return !owners_.empty() && zeroed <= kWorkspaceHead && zeroed % kWorkspaceAlignment == 0 &&
          bytes - zeroed <= bytes_;
 }
 

@@ -16,6 +16,7 @@
 
 namespace tilewright::runtime {
 
+inline constexpr std::int64_t kWorkspaceAlignment = 256;
 inline constexpr std::int64_t kWorkspaceHead = 64 << 10;  // counters of 16,384 tiles
 
 class Workspaces {

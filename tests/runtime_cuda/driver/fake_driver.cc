@@ -340,7 +340,7 @@ Code cuMemcpyDtoH_v2(void* to, Pointer from, std::size_t bytes) {
 }
 Code cuStreamSynchronize(Stream) {
   ++state().waits;
-  return kSuccess;
+  return state().wait_code;
 }
 Code cuStreamIsCapturing(Stream stream, int* status) {
   const std::scoped_lock lock(state().mutex);

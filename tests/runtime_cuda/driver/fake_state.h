@@ -40,6 +40,7 @@ struct FakeState {
   std::atomic<bool> compute = true;  // false: launches are kept and nothing else is done
   std::atomic<bool> keep = false;    // launches are kept in `kept`
   std::atomic<int> launch_code = 0;  // what launches return
+  std::atomic<int> wait_code = 0;    // what waiting for a stream returns
   std::atomic<bool> out_of_memory = false;
   std::atomic<cuda::Pointer> elsewhere = 0;  // an address in the memory of device 1
   std::atomic<std::size_t> free_bytes = std::size_t{60} << 30;
