@@ -14,12 +14,11 @@
 namespace tilewright {
 namespace {
 
-constexpr int kSuccess = 0, kOutOfMemory = 1, kInvalid = 2, kUnimplemented = 3;
+using namespace onednn;  // onednn_descriptor.h
+
+constexpr int kOutOfMemory = 1, kInvalid = 2;
 constexpr int kCpu = 1;                          // dnnl_cpu
 constexpr unsigned kInOrder = 1;                 // dnnl_stream_in_order
-constexpr int kScratchpadOfUser = 1;             // dnnl_scratchpad_mode_user
-constexpr int kQueryName = 8;                    // dnnl_query_impl_info_str
-constexpr int kQueryScratchpad = 136;            // dnnl_query_scratchpad_md
 constexpr int kLinearV2 = 0x7f, kLinearV3 = 38;  // dnnl_eltwise_linear
 
 struct Version {  // dnnl_version_t, equal in both versions
@@ -34,7 +33,9 @@ struct Runtime {
 constexpr std::array kRuntimes = {Runtime{1, "sequential"}, Runtime{2, "OpenMP"}, Runtime{4, "TBB"},
                                   Runtime{8, "thread pool"}, Runtime{0x200, "SYCL"}};
 
-Status succeeded(int status, std::string_view what) {
+}  // namespace
+
+Status onednn::succeeded(int status, std::string_view what) {
   if (status == kSuccess) return {};
   const char* why = status == kUnimplemented ? "not implemented"
                     : status == kOutOfMemory ? "out of memory"
@@ -43,12 +44,10 @@ Status succeeded(int status, std::string_view what) {
   return fail(ErrorCode::environment, fmt::format("oneDNN: {}: {} ({})", what, why, status));
 }
 
-int type_code(ElementType type) {  // dnnl_data_type_t
+int onednn::type_code(ElementType type) {
   constexpr std::array kCodes = {1, 2, 3};
   return kCodes[static_cast<std::size_t>(type)];
 }
-
-}  // namespace
 
 Result<OnednnApi> OnednnApi::open(int major) {
   const std::vector<std::string> places = onednn_places(major);

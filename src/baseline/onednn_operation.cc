@@ -6,38 +6,28 @@
 // shift of a layer normalisation in f32 (it takes no other type), a convolution's filters in the
 // layout that the primitive asked for.
 #include "baseline/onednn_descriptor.h"
+#include "problem/operations.h"
 
-#include <fmt/format.h>
-
-#include <algorithm>
-#include <cstring>
+#include <array>
+#include <memory>
+#include <optional>
 
 namespace tilewright {
 namespace {
 
-constexpr int kSuccess = 0, kUnimplemented = 3;
+using namespace onednn;  // onednn_descriptor.h
+
 constexpr int kInference = 96;                           // dnnl_forward_inference
 constexpr unsigned kScaleShift = 2;                      // dnnl_use_scaleshift
 constexpr int kRelu = 31, kGelu = 48, kSwish = 223;      // dnnl_eltwise_*
 constexpr int kReduceMax = 196594, kReduceSum = 196596;  // dnnl_reduction_*
 constexpr int kConvolutionDirect = 1;
 constexpr int kAnyFormat = 1;  // dnnl_format_tag_any
-constexpr int kQueryName = 8, kQueryWeights = 131, kQueryScratchpad = 136;
-constexpr int kScratchpadOfUser = 1;
-constexpr float kEpsilon = 1e-5F;
+constexpr int kQueryWeights = 131;
 
 tl::unexpected<Error> failed(std::string_view what, int status) {
-  return fail(ErrorCode::environment,
-              fmt::format("oneDNN: {}: {} ({})", what,
-                          status == kUnimplemented ? "not implemented" : "failed", status));
+  return tl::unexpected<Error>(succeeded(status, what).error());
 }
-
-int type_code(ElementType type) {
-  constexpr std::array kCodes = {1, 2, 3};
-  return kCodes[static_cast<std::size_t>(type)];
-}
-
-using Block = std::unique_ptr<std::byte[]>;
 
 // Storage with room to begin at a multiple of 64.
 OnednnApi::Ready storage(std::size_t bytes) {
@@ -106,7 +96,8 @@ Result<OnednnHandle> OnednnApi::describe(void* engine, const Problem& p, const v
   } else if (p.op == Op::layernorm) {
     int (*init)(void*, int, const void*, const void*, float, unsigned) = nullptr;
     if (p.out == p.in && made_by("dnnl_layer_normalization_forward_desc_init", init)) {
-      status = init(block.get(), kInference, a, nullptr, kEpsilon, kScaleShift);
+      status = init(block.get(), kInference, a, nullptr, static_cast<float>(kLayernormEpsilon),
+                    kScaleShift);
     }
   } else if (p.op == Op::reduce) {
     int (*init)(void*, int, const void*, const void*, float, float) = nullptr;
