@@ -13,7 +13,9 @@ put_table() {
   mv README.md.new README.md
 }
 put_table results results/cpu-avx512-2c/demo.md
-# What the libraries do among themselves stays in the file.
-awk '/^The library against itself/ { exit } { print }' results/h200/grid1000.md > README.h200.new
+# In detail only the better layout of each side; that, and what the libraries do among themselves, stays in the file.
+awk '/^The library against itself/ { exit }
+     /^By decade/ { detail = 1 }
+     !detail || !/^\| f16 \| (nn|tn) / { print }' results/h200/grid1000.md > README.h200.new
 put_table h200 README.h200.new
 rm README.h200.new

@@ -214,6 +214,10 @@ std::string prose(const SuiteReport& report, const Context& context, bool markdo
                   report.shapes, report.rows.size(), report.trials, report.used.size());
   Table total(ratio_columns(
       {{"dtype", Align::left}, {"layout", Align::left}, {"mode", Align::left}, {"proven"}}));
+  Table each(ratio_columns({{"dtype", Align::left},
+                            {"layout", Align::left},
+                            {"mode", Align::left},
+                            {"against", Align::left}}));
   Table decades(ratio_columns({{"dtype", Align::left},
                                {"layout", Align::left},
                                {"mode", Align::left},
@@ -241,6 +245,10 @@ std::string prose(const SuiteReport& report, const Context& context, bool markdo
       total.add({slice.dtype, slice.headline, slice.mode,
                  fmt::format("{}/{}", slice.shapes, report.shapes), "0"});
     }
+    for (const RatioSummary& one : slice.each) {
+      each.add(
+          ratio_row({slice.dtype, slice.headline, slice.mode, short_baseline(one.baseline)}, one));
+    }
     for (const RatioSummary& decade : slice.decades) {
       decades.add(ratio_row({slice.dtype, slice.headline, slice.mode, decade.group}, decade));
     }
@@ -249,7 +257,8 @@ std::string prose(const SuiteReport& report, const Context& context, bool markdo
     out += "Ratios are the fastest baseline's time over ours: above 1 we are faster.\n\n";
     out += lay_out(total);
   }
-  if (!decades.empty()) out += lay_out(decades);
+  if (!each.empty()) out += "Against each alone:\n\n" + lay_out(each);
+  if (!decades.empty()) out += "By decade, against the fastest:\n\n" + lay_out(decades);
   if (!regimes.empty()) {
     out +=
         "By what limits a shape (docs/measurement.md). The limit: a launch, and arithmetic or "
@@ -300,6 +309,12 @@ json json_of(const SuiteReport& report, const Context& context) {
   for (const SuiteSlice& slice : report.slices) {
     json decades = json::array();
     for (const RatioSummary& decade : slice.decades) decades.push_back(json_of(decade));
+    json each = json::array();
+    for (const RatioSummary& one : slice.each) {
+      json row = json_of(one);
+      row["baseline"] = one.baseline;
+      each.push_back(std::move(row));
+    }
     json regimes = json::array();
     for (const RegimeSummary& regime : slice.regimes) {
       json row = json_of(regime.ratio);
@@ -312,6 +327,7 @@ json json_of(const SuiteReport& report, const Context& context) {
                              {"mode", slice.mode},
                              {"shapes", slice.shapes},
                              {"total", slice.total ? json_of(*slice.total) : json()},
+                             {"each", std::move(each)},
                              {"decades", std::move(decades)},
                              {"regimes", std::move(regimes)}});
   }

@@ -153,11 +153,17 @@ void add_slices(SuiteReport& report, const std::optional<SustainedRates>& rates)
                      .mode = key.mode,
                      .shapes = static_cast<int>(trials.size()),
                      .total = {},
+                     .each = {},
                      .decades = {},
                      .regimes = {}};
     const Summary summary = summarize(trials, trials);
     for (const RatioSummary& ratio : summary.ratios) {
-      if (ratio.baseline == "fastest" && ratio.group == "all") slice.total = ratio;
+      if (ratio.group != "all") continue;
+      if (ratio.baseline == "fastest") {
+        slice.total = ratio;
+      } else {
+        slice.each.push_back(ratio);
+      }
     }
     slice.decades = summary.decades;
     if (rates && slice.mode == kOffline) slice.regimes = regimes_of(trials, *rates);

@@ -38,6 +38,7 @@ struct SuiteSlice {
   std::string dtype, headline, mode;
   int shapes = 0;                     // with a proven program
   std::optional<RatioSummary> total;  // against the fastest; none without a headline baseline
+  std::vector<RatioSummary> each;     // against each baseline alone
   std::vector<RatioSummary> decades;
   std::vector<RegimeSummary> regimes;  // offline, with known rates; "all" is the last
 };

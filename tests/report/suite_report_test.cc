@@ -95,6 +95,12 @@ TEST(SuiteReport, SlicesCountPerHeadlineModeAndDecade) {
   ASSERT_TRUE(nn.total);
   EXPECT_EQ(nn.total->wins, 1);
   EXPECT_EQ(nn.total->same, 1);
+  for (const RatioSummary& one : nn.each) {
+    EXPECT_NE(one.baseline, "fastest");
+    EXPECT_EQ(one.group, "all") << one.baseline;
+  }
+  EXPECT_TRUE(std::ranges::any_of(
+      nn.each, [](const RatioSummary& one) { return one.baseline == "cublaslt_autotune"; }));
   ASSERT_EQ(nn.decades.size(), 2U);
   EXPECT_EQ(nn.decades[0].group, "1e6");
   EXPECT_EQ(nn.decades[1].group, "1e11");
