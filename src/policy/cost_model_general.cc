@@ -3,7 +3,9 @@
 #include "policy/cost_model_general.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
+#include <set>
 
 namespace tilewright {
 namespace {
@@ -78,6 +80,21 @@ double width_share(std::int64_t vector) {
   return vector >= 8 ? 1 : vector == 4 ? 0.95 : vector == 2 ? 0.85 : 0.65;
 }
 
+constexpr std::int64_t kBanks = 32;  // of shared memory, four bytes wide; lanes of a warp
+
+// Lanes on the fullest bank where a warp of cuda-transpose gathers columns of its tile.
+double bank_conflicts(const Program& p) {
+  const std::int64_t run = p.number("vector_c"), stride = p.number("tile_n") + p.number("pad");
+  const std::int64_t runs = p.number("tile_m") / run;  // of a column
+  std::set<std::int64_t> words;
+  for (std::int64_t lane = 0; lane < kBanks; ++lane) {
+    words.insert((lane % runs * run * stride + lane / runs) / 2);
+  }
+  std::array<int, kBanks> lanes{};
+  for (const std::int64_t word : words) ++lanes[static_cast<std::size_t>(word % kBanks)];
+  return *std::ranges::max_element(lanes);
+}
+
 // Seconds on a GPU: a launch, and traffic at the rate that what is under way allows.
 double cuda_seconds(const Program& p, const Problem& problem, const Device& device) {
   constexpr double kLaunch = 2e-6, kBarrier = 3e-7;
@@ -94,9 +111,11 @@ double cuda_seconds(const Program& p, const Problem& problem, const Device& devi
     const double lines = std::min<double>(1, static_cast<double>(p.number("tile_n")) / 64) *
                          std::min<double>(1, static_cast<double>(p.number("tile_m")) / 64);
     const double share = width_share(vector) * width_share(p.number("vector_c")) *
-                         (0.6 + 0.4 * lines) * (p.number("pad") == 2 ? 1 : 0.9) *
-                         std::min(1.0, tiles / (2 * sms));
-    return kLaunch + problem.bytes() / (bandwidth * share);
+                         (0.6 + 0.4 * lines) * std::min(1.0, tiles / (2 * sms));
+    const double hertz = std::max(static_cast<double>(device.cuda.clock_kilohertz) * 1e3, 1e9);
+    // A warp's read of 32 numbers of the tile takes a cycle for each lane on the fullest bank.
+    const double shared = m * n / kBanks * bank_conflicts(p) / (sms * hertz);
+    return kLaunch + std::max(problem.bytes() / (bandwidth * share), shared);
   }
   const double threads = m * static_cast<double>(p.number("row_threads"));
   const bool keeps = p.word("keep") == "f32";
