@@ -5,6 +5,7 @@
 #include "cli/command.h"
 
 #include "base/file.h"
+#include "replay/online.h"
 #include "replay/render.h"
 
 #include <fmt/format.h>
@@ -19,7 +20,7 @@ namespace tilewright {
 namespace {
 
 struct BenchFlags {
-  std::vector<std::string> files, databases, policies, knobs;
+  std::vector<std::string> files, databases, policies, knobs, runs;
   std::string shapes = "held-out", mode = "offline", reference, fingerprint, format = "human",
               output, plot;
   std::size_t most = 256, least = 32;
@@ -120,6 +121,26 @@ Result<PolicyBenchOptions> options_of(const Cli& cli, const BenchFlags& flags) {
   return options;
 }
 
+Status write(const std::string& text, const BenchFlags& flags) {
+  if (!flags.output.empty()) return write_file_atomically(flags.output, text);
+  print(text);
+  return {};
+}
+
+// --runs: what tunes found on a device, instead of searches in tables.
+Result<int> compare_runs(const std::vector<Trial>& trials, const BenchFlags& flags,
+                         const PolicyBenchOptions& options, Format format) {
+  const Result<OnlineBench> bench =
+      online_bench(trials, flags.runs, options.resamples, options.first_seed);
+  if (!bench) return tl::unexpected(bench.error());
+  const Result<std::string> text = render_online(
+      *bench, format,
+      {{"date", utc_now()}, {"fingerprint", trials.front().device}, {"mode", flags.mode}});
+  if (!text) return tl::unexpected(text.error());
+  if (Status s = write(*text, flags); !s) return tl::unexpected(s.error());
+  return 0;
+}
+
 Result<int> policy_bench_command(const Cli& cli, const BenchFlags& flags) {
   Result<Format> format = format_from(flags.format);
   if (!format) return tl::unexpected(format.error());
@@ -130,6 +151,7 @@ Result<int> policy_bench_command(const Cli& cli, const BenchFlags& flags) {
   Result<std::vector<Trial>> trials =
       select_trials(std::move(source->trials), flags.fingerprint, flags.mode);
   if (!trials) return tl::unexpected(trials.error());
+  if (!flags.runs.empty()) return compare_runs(*trials, flags, *options, *format);
   const Result<Device> device = device_of(cli, *source, trials->front().device);
   if (!device) return tl::unexpected(device.error());
 
@@ -151,11 +173,7 @@ Result<int> policy_bench_command(const Cli& cli, const BenchFlags& flags) {
                      {"mode", flags.mode}};
   Result<std::string> text = render_policies(report, *format, context);
   if (!text) return tl::unexpected(text.error());
-  if (flags.output.empty()) {
-    print(*text);
-  } else if (Status s = write_file_atomically(flags.output, *text); !s) {
-    return tl::unexpected(s.error());
-  }
+  if (Status s = write(*text, flags); !s) return tl::unexpected(s.error());
   if (!flags.plot.empty()) {
     if (Status s = write_file_atomically(flags.plot, plot_policies(report)); !s) {
       return tl::unexpected(s.error());
@@ -182,9 +200,11 @@ void add_policy_bench(CLI::App& app, Cli& cli) {
       "  tilewright policy-bench --policies random,evolve,tpe,boost\n"
       "  tilewright policy-bench trials.jsonl.gz --device devices/h200.json --plot curve.svg\n"
       "  tilewright policy-bench --policies lm,evolve --weights run/weights.safetensors\n"
+      "  tilewright policy-bench --runs by-lm,by-evolve,long --database online.db\n"
       "  tilewright policy-bench --shapes train --policies anneal --set anneal.cooling=0.8\n"
       "A policy may propose only what the table holds, sees the first timing of a cell, and is "
-      "judged by the second. It may learn from trials of shapes that are not held out. "
+      "judged by the second. It may learn from trials of shapes that are not held out. With --runs "
+      "what tunes have found on the device is compared instead, against the best of them. "
       "docs/policy.md has the protocol; `tilewright table` fills a dense table.\n\n"
       "Numbers of --set:" +
           knob_list());
@@ -193,6 +213,11 @@ void add_policy_bench(CLI::App& app, Cli& cli) {
   command->add_option("--database", flags->databases,
                       "Databases to read together (default, without files: that of --db)");
   command->add_option("--policies", flags->policies, "Policies to compare (default: all but lm)")
+      ->delimiter(',');
+  command
+      ->add_option(
+          "--runs", flags->runs,
+          "Compare these runs of `tune` over the same problems; the first is the reference")
       ->delimiter(',');
   command->add_option("--reference", flags->reference,
                       "The policy that differences are against (default: the first)");

@@ -20,15 +20,11 @@ using nlohmann::json;
 constexpr double kDense = 0.95;
 constexpr std::array<std::string_view, 3> kShapes = {"held-out", "train", "all"};
 
-json to_value(const ScoreInterval& interval) {
-  return {{"value", interval.value}, {"low", interval.low}, {"high", interval.high}};
-}
-
 json score_json(const PolicyScore& score, const PolicyBench& bench) {
   json by_budget = json::array();
   for (std::size_t b = 0; b < bench.budgets.size(); ++b) {
     by_budget.push_back({{"budget", bench.budgets[b]},
-                         {"mean", to_value(score.mean[b])},
+                         {"mean", interval_json(score.mean[b])},
                          {"median", score.median[b]},
                          {"fifth_percentile", score.fifth[b]}});
   }
@@ -38,10 +34,10 @@ json score_json(const PolicyScore& score, const PolicyBench& bench) {
   }
   return {{"policy", score.policy},
           {"fraction_of_oracle", by_budget},
-          {"auc", to_value(score.area)},
+          {"auc", interval_json(score.area)},
           {"auc_median", score.area_median},
           {"auc_fifth_percentile", score.area_fifth},
-          {"auc_difference", to_value(score.difference)},
+          {"auc_difference", interval_json(score.difference)},
           {"verdict", score.verdict},
           {"shapes_better", score.shapes_better},
           {"shapes_worse", score.shapes_worse},
@@ -79,10 +75,6 @@ std::string json_of(const PolicyReport& report, const Context& context) {
   out["problems"] = tables;
   out["policies"] = policies;
   return json_text(out, false);
-}
-
-std::string with_interval(const ScoreInterval& i) {
-  return fmt::format("{:.3f} ({:.3f} to {:.3f})", i.value, i.low, i.high);
 }
 
 Table budgets_table(const PolicyBench& bench, const std::vector<double> PolicyScore::* values) {
@@ -142,6 +134,14 @@ std::string facts_text(const PolicyReport& report) {
 }
 
 }  // namespace
+
+std::string with_interval(const ScoreInterval& i) {
+  return fmt::format("{:.3f} ({:.3f} to {:.3f})", i.value, i.low, i.high);
+}
+
+json interval_json(const ScoreInterval& interval) {
+  return {{"value", interval.value}, {"low", interval.low}, {"high", interval.high}};
+}
 
 std::vector<std::string> caveats(const TableFacts& facts) {
   std::vector<std::string> out;

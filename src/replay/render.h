@@ -5,6 +5,8 @@
 #include "replay/bench.h"
 #include "report/report.h"
 
+#include <nlohmann/json_fwd.hpp>
+
 #include <string>
 
 namespace tilewright {
@@ -16,6 +18,9 @@ struct PolicyReport {
   std::vector<std::string> left_out;  // problems whose tables are too small or hold nothing right
 };
 
+// "0.934 (0.911 to 0.952)", and as JSON.
+[[nodiscard]] std::string with_interval(const ScoreInterval& interval);
+[[nodiscard]] nlohmann::json interval_json(const ScoreInterval& interval);
 // human, md or json; an Error for other formats.
 [[nodiscard]] Result<std::string> render_policies(const PolicyReport& report, Format format,
                                                   const Context& context);
