@@ -15,19 +15,28 @@
 namespace tilewright {
 namespace {
 
+// computing: operations besides gemm, but for a transpose, which computes nothing.
+enum class Serves { products, computing, all };
+bool serves(Serves what, const Problem& p) {
+  if (what == Serves::products) return p.is_gemm();
+  return what == Serves::all || (!p.is_gemm() && p.op != Op::transpose);
+}
+
 struct Implementation {
   std::string_view name;
   bool headline;
   Look look;
   Make make;
+  Serves what = Serves::products;
 };
 constexpr std::array kImplementations = {
-    Implementation{"onednn", true, look_onednn, make_onednn},
+    Implementation{"onednn", true, look_onednn, make_onednn, Serves::all},
+    Implementation{"onednn_f32", true, look_onednn_widened, make_onednn_widened, Serves::computing},
     Implementation{"onednn_current", true, look_onednn_current, make_onednn_current},
     Implementation{"openblas", true, look_openblas, make_openblas},
     Implementation{"openblas_ahead", false, look_openblas, make_openblas_ahead},
     Implementation{"openblas_sbgemm", true, look_openblas_sbgemm, make_openblas_sbgemm},
-    Implementation{"reference", false, look_reference, make_reference},
+    Implementation{"reference", false, look_reference, make_reference, Serves::all},
 };
 
 }  // namespace
@@ -35,10 +44,12 @@ constexpr std::array kImplementations = {
 std::vector<BaselineInfo> baselines_for(const Problem& problem, const Device& device) {
   std::vector<BaselineInfo> result;
   for (const Implementation& row : kImplementations) {
+    if (!serves(row.what, problem)) continue;
     Availability found = row.look(problem, device);
     const bool available = found.why_not.empty();
+    // Where libraries are few, plain loops are what there is to beat.
     result.push_back({std::string(row.name), std::move(found.library), available,
-                      std::move(found.why_not), row.headline});
+                      std::move(found.why_not), row.headline || !problem.is_gemm()});
   }
   return result;
 }
@@ -51,6 +62,10 @@ Result<std::unique_ptr<Baseline>> make_baseline(std::string_view name, const Pro
     for (const Implementation& one : kImplementations) known.push_back(one.name);
     return fail(ErrorCode::usage, fmt::format("baseline '{}' is not known", name),
                 fmt::format("nearest: {}", nearest_word(name, known)));
+  }
+  if (!serves(row->what, problem)) {
+    return fail(ErrorCode::usage,
+                fmt::format("baseline '{}' does not compute '{}'", name, to_text(problem)));
   }
   if (threads < 1) {
     return fail(ErrorCode::usage, fmt::format("threads {} for baseline {}", threads, name));

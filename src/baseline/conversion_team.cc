@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The team: two atomics that futexes wait on.
+// The team: two signals and a count.
 #include "baseline/conversion_team.h"
 
 #include <pthread.h>
@@ -7,9 +7,18 @@
 #include <algorithm>
 
 namespace tilewright {
+namespace {
 
-ConversionTeam::ConversionTeam(const std::vector<int>& cpus, int threads)
-    : parts_(std::max(threads, 1)) {
+// Below this many elements a conversion takes less time than waking a helper.
+constexpr std::int64_t kSharedElements = std::int64_t{1} << 17;
+
+}  // namespace
+
+ConversionTeam::ConversionTeam(const std::vector<int>& cpus, int threads, Waiting waiting)
+    : parts_(std::max(threads, 1)),
+      // A thread that shares its CPU with the one that it waits for must not hold it.
+      spin_(waiting == Waiting::spinning &&
+            (cpus.empty() || static_cast<std::size_t>(parts_) <= cpus.size())) {
   for (int part = 1; part < parts_; ++part) {
     workers_.emplace_back([this, part] { serve(part); });
     if (cpus.empty()) continue;
@@ -25,31 +34,32 @@ ConversionTeam::ConversionTeam(const std::vector<int>& cpus, int threads)
 
 ConversionTeam::~ConversionTeam() {
   closing_.store(true);
-  round_.fetch_add(1);
-  round_.notify_all();
+  round_.set(round_.load() + 1);
   for (std::thread& worker : workers_) worker.join();
 }
 
 void ConversionTeam::serve(int part) {
-  std::uint32_t seen = 0;
-  for (;;) {
-    round_.wait(seen);
-    seen = round_.load();
+  for (std::uint32_t round = 0;; ++round) {
+    round_.wait_while(round, spin_);
     if (closing_.load()) return;
     (*work_)(part, parts_);
-    if (busy_.fetch_sub(1) == 1) busy_.notify_one();
+    if (busy_.fetch_sub(1) == 1) done_.set(round_.load());
   }
 }
 
 void ConversionTeam::run(const std::function<void(int, int)>& work) {
+  if (workers_.empty()) return work(0, parts_);
   work_ = &work;
-  if (!workers_.empty()) {
-    busy_.store(static_cast<std::uint32_t>(workers_.size()));
-    round_.fetch_add(1);
-    round_.notify_all();
-  }
+  const std::uint32_t round = round_.load() + 1;
+  busy_.store(static_cast<std::uint32_t>(workers_.size()));
+  round_.set(round);
   work(0, parts_);
-  for (std::uint32_t left = busy_.load(); left != 0; left = busy_.load()) busy_.wait(left);
+  done_.wait_while(round - 1, spin_);
+}
+
+void ConversionTeam::share(std::int64_t elements, const std::function<void(int, int)>& work) {
+  if (elements < kSharedElements) return work(0, 1);
+  run(work);
 }
 
 }  // namespace tilewright

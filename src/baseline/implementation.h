@@ -24,16 +24,21 @@ using Make = Result<std::unique_ptr<Baseline>> (*)(const Problem& problem, const
 
 Availability look_onednn(const Problem& problem, const Device& device);          // onednn.cc
 Availability look_onednn_current(const Problem& problem, const Device& device);  // onednn.cc
-Availability look_openblas(const Problem& problem, const Device& device);        // openblas.cc
+Availability look_onednn_widened(const Problem& problem, const Device& device);
+Availability look_openblas(const Problem& problem, const Device& device);  // openblas.cc
 Availability look_openblas_sbgemm(const Problem& problem, const Device& device);
 Availability look_reference(const Problem& problem, const Device& device);  // reference.cc
 
 Result<std::unique_ptr<Baseline>> make_onednn(const Problem&, const Device&, int threads);
 Result<std::unique_ptr<Baseline>> make_onednn_current(const Problem&, const Device&, int threads);
+Result<std::unique_ptr<Baseline>> make_onednn_widened(const Problem&, const Device&, int threads);
 Result<std::unique_ptr<Baseline>> make_openblas(const Problem&, const Device&, int threads);
 Result<std::unique_ptr<Baseline>> make_openblas_ahead(const Problem&, const Device&, int threads);
 Result<std::unique_ptr<Baseline>> make_openblas_sbgemm(const Problem&, const Device&, int threads);
 Result<std::unique_ptr<Baseline>> make_reference(const Problem&, const Device&, int threads);
+// Of an operation that is no gemm: reference_operation.cc.
+Result<std::unique_ptr<Baseline>> make_reference_operation(const Problem&, const Device&,
+                                                           int threads);
 
 // The first `threads` CPUs that a team is pinned to.
 [[nodiscard]] std::vector<int> team_cpus(const Device& device, int threads);

@@ -128,10 +128,11 @@ Result<std::string> implementation_for(int major, const Problem& p, const Device
     args.lda = p.a_stride(), args.ldb = p.b_stride(), args.ldc = p.c_stride();
     args.stride_a = p.a_rows() * args.lda;
     args.stride_b = p.b_rows() * args.ldb;
-    args.stride_c = p.m * args.ldc;
+    args.stride_c = p.c_rows() * args.ldc;
     args.alpha = p.alpha == AlphaClass::any ? 0.5F : 1;
     args.beta = p.beta == BetaClass::zero ? 0 : p.beta == BetaClass::one ? 1 : 0.25F;
-    const auto made = api->matmul(engine->get(), product(p, args));
+    const auto made = p.is_gemm() ? api->matmul(engine->get(), product(p, args))
+                                  : api->operation(engine->get(), p, args);
     return made ? "made\n" + made->implementation : "error\n" + made.error().message;
   });
   if (!answer) return tl::unexpected(answer.error());
@@ -147,6 +148,13 @@ Availability look(int major, const Problem& p, const Device& device) {
     return {facts.version, fmt::format("{0} is set and would cripple it; unset {0}", set)};
   }
   if (is_empty(p)) return {facts.version, "the product is empty: nothing to time"};
+  if (!p.is_gemm()) {
+    const auto exact = implementation_for(major, p, device);
+    if (!exact) return {facts.version, exact.error().message};
+    if (!is_reference_loop(*exact)) return {facts.version, ""};
+    return {facts.version, fmt::format("{} has only its reference loop ({}) for this operation",
+                                       facts.version, *exact)};
+  }
   const auto pair = std::ranges::find_if(facts.pairs, [&](const OnednnFacts::Pair& one) {
     return one.in == name_of(p.in) && one.out == name_of(p.out);
   });
@@ -208,7 +216,8 @@ class Onednn final : public Baseline {
     if (auto fits = check_sizes(args, p_); !fits) return fits;
     const auto found = primitive_for(args);
     if (!found) return tl::unexpected(found.error());
-    return {};
+    if (p_.is_gemm()) return {};
+    return api_.make_ready(**found, stream_.get(), p_, args);
   }
 
   Status run(const tw_cpu_gemm_args& args) override {
@@ -234,14 +243,15 @@ class Onednn final : public Baseline {
     if (set_threads_ != nullptr) set_threads_(threads_);
   }
 
-  Result<const OnednnApi::Primitive*> primitive_for(const tw_cpu_gemm_args& args) {
+  Result<OnednnApi::Primitive*> primitive_for(const tw_cpu_gemm_args& args) {
     const Key key{args.alpha, args.beta, args.stride_a, args.stride_b, args.stride_c};
-    for (const Made& one : made_) {
+    for (Made& one : made_) {
       if (one.key == key) return &one.primitive;
     }
     if (auto fits = check_sizes(args, p_); !fits) return tl::unexpected(fits.error());
     use_threads();
-    auto made = api_.matmul(engine_.get(), product(p_, args));
+    auto made = p_.is_gemm() ? api_.matmul(engine_.get(), product(p_, args))
+                             : api_.operation(engine_.get(), p_, args);
     if (!made) return tl::unexpected(made.error());
     if (is_reference_loop(made->implementation)) {
       return fail(ErrorCode::environment,

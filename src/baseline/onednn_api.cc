@@ -3,6 +3,7 @@
 #include "baseline/onednn_api.h"
 
 #include "baseline/environment.h"
+#include "baseline/onednn_descriptor.h"
 
 #include <fmt/format.h>
 
@@ -13,14 +14,12 @@
 namespace tilewright {
 namespace {
 
-constexpr int kSuccess = 0, kOutOfMemory = 1, kInvalid = 2, kUnimplemented = 3;
+using namespace onednn;  // onednn_descriptor.h
+
+constexpr int kOutOfMemory = 1, kInvalid = 2;
 constexpr int kCpu = 1;                          // dnnl_cpu
 constexpr unsigned kInOrder = 1;                 // dnnl_stream_in_order
-constexpr int kScratchpadOfUser = 1;             // dnnl_scratchpad_mode_user
-constexpr int kQueryName = 8;                    // dnnl_query_impl_info_str
-constexpr int kQueryScratchpad = 136;            // dnnl_query_scratchpad_md
 constexpr int kLinearV2 = 0x7f, kLinearV3 = 38;  // dnnl_eltwise_linear
-constexpr std::size_t kBlockBytes = 4096;        // more than any structure of version 2
 
 struct Version {  // dnnl_version_t, equal in both versions
   int major, minor, patch;
@@ -34,7 +33,9 @@ struct Runtime {
 constexpr std::array kRuntimes = {Runtime{1, "sequential"}, Runtime{2, "OpenMP"}, Runtime{4, "TBB"},
                                   Runtime{8, "thread pool"}, Runtime{0x200, "SYCL"}};
 
-Status succeeded(int status, std::string_view what) {
+}  // namespace
+
+Status onednn::succeeded(int status, std::string_view what) {
   if (status == kSuccess) return {};
   const char* why = status == kUnimplemented ? "not implemented"
                     : status == kOutOfMemory ? "out of memory"
@@ -43,18 +44,10 @@ Status succeeded(int status, std::string_view what) {
   return fail(ErrorCode::environment, fmt::format("oneDNN: {}: {} ({})", what, why, status));
 }
 
-int type_code(ElementType type) {  // dnnl_data_type_t
+int onednn::type_code(ElementType type) {
   constexpr std::array kCodes = {1, 2, 3};
   return kCodes[static_cast<std::size_t>(type)];
 }
-
-}  // namespace
-
-struct OnednnApi::Descriptor {
-  std::unique_ptr<std::byte[]> block;     // version 2
-  OnednnHandle handle{nullptr, nullptr};  // version 3
-  [[nodiscard]] const void* get() const { return block ? block.get() : handle.get(); }
-};
 
 Result<OnednnApi> OnednnApi::open(int major) {
   const std::vector<std::string> places = onednn_places(major);
@@ -170,7 +163,7 @@ Result<OnednnApi::Descriptor> OnednnApi::descriptor(const OnednnOperand& operand
   const int rank = static_cast<int>(operand.dims.size());
   int status = 0;
   if (major_ == 2) {
-    made.block = std::make_unique<std::byte[]>(kBlockBytes);
+    made.block = std::make_unique<std::byte[]>(kOnednnBlockBytes);
     status = call_.memory_desc_init_by_strides(made.block.get(), rank, operand.dims.data(),
                                                type_code(operand.type), operand.strides.data());
   } else {
@@ -190,7 +183,7 @@ Result<OnednnHandle> OnednnApi::primitive_descriptor(void* engine,
   void* made = nullptr;
   int status = 0;
   if (major_ == 2) {
-    const auto block = std::make_unique<std::byte[]>(kBlockBytes);
+    const auto block = std::make_unique<std::byte[]>(kOnednnBlockBytes);
     status = call_.matmul_desc_init(block.get(), a.get(), b.get(), nullptr, c.get());
     if (status == kSuccess) {
       status = call_.primitive_desc_create(&made, block.get(), attr, engine, nullptr);
@@ -259,13 +252,19 @@ Status OnednnApi::execute(const Primitive& p, void* stream, const void* a, const
                           void* c) const {
   // The API has no const; matmul reads A and B only.
   int status = call_.memory_set_data_handle(p.a.get(), const_cast<void*>(a));
-  if (status == kSuccess) status = call_.memory_set_data_handle(p.b.get(), const_cast<void*>(b));
+  if (p.ready_bytes != 0) b = p.ready.at(b).data;
+  if (p.b && status == kSuccess) {
+    status = call_.memory_set_data_handle(p.b.get(), const_cast<void*>(b));
+  }
   if (status == kSuccess) status = call_.memory_set_data_handle(p.c.get(), c);
-  const std::array arguments = {OnednnArgument{kOnednnSource, p.a.get()},
-                                OnednnArgument{kOnednnWeights, p.b.get()},
-                                OnednnArgument{kOnednnDestination, p.c.get()},
-                                OnednnArgument{kOnednnScratchpad, p.scratchpad.get()}};
-  const int count = static_cast<int>(arguments.size()) - (p.scratchpad ? 0 : 1);
+  std::array<OnednnArgument, 4> arguments = {OnednnArgument{kOnednnSource, p.a.get()},
+                                             OnednnArgument{kOnednnDestination, p.c.get()}};
+  int count = 2;
+  const auto add = [&](int which, const OnednnHandle& memory) {
+    if (memory) arguments[static_cast<std::size_t>(count++)] = {which, memory.get()};
+  };
+  add(kOnednnWeights, p.b);
+  add(kOnednnScratchpad, p.scratchpad);
   if (status == kSuccess) {
     status = call_.primitive_execute(p.primitive.get(), stream, count, arguments.data());
   }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The part of oneDNN's C API that a matmul needs, as a table of function pointers, for version 2
-// (Debian's libdnnl.so.2) and version 3 (libdnnl.so.3, such as PyPI's `onednn`).
+// The part of oneDNN's C API that a matmul and the operations need, as a table of function
+// pointers, for version 2 (Debian's libdnnl.so.2) and version 3 (libdnnl.so.3, such as PyPI's
+// `onednn`).
 //
 // The versions differ in two places only: how a memory descriptor and how a matmul's primitive
 // descriptor come to be. Version 2 fills structures of the caller, version 3 returns handles. We
@@ -11,10 +12,13 @@
 #include "base/element.h"
 #include "base/error.h"
 #include "baseline/library.h"
+#include "launch/cpu_abi.h"
+#include "problem/problem.h"
 
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <string>
 #include <vector>
@@ -52,14 +56,30 @@ class OnednnApi {
   [[nodiscard]] Result<OnednnHandle> engine() const;
   [[nodiscard]] Result<OnednnHandle> stream(void* engine) const;
 
+  // B as a primitive wants it, made ahead of the clock.
+  struct Ready {
+    std::vector<std::byte> bytes;
+    void* data = nullptr;
+  };
   struct Primitive {
     OnednnHandle primitive{nullptr, nullptr};
     OnednnHandle a{nullptr, nullptr}, b{nullptr, nullptr}, c{nullptr, nullptr};
     OnednnHandle scratchpad{nullptr, nullptr};
     std::vector<std::byte> scratch;  // what `scratchpad` points into
     std::string implementation;      // as oneDNN names it, such as brg:avx512_core_bf16
+    // Of an operation whose B is made ready: how large it is then, by the address of the caller's,
+    // and what reorders it.
+    std::size_t ready_bytes = 0;
+    std::map<const void*, Ready> ready;
+    OnednnHandle stored_b{nullptr, nullptr}, reorder{nullptr, nullptr};
   };
   [[nodiscard]] Result<Primitive> matmul(void* engine, const OnednnMatmul& what) const;
+  // An operation besides gemm (onednn_operation.cc), version 2 only. make_ready() again after B has
+  // changed.
+  [[nodiscard]] Result<Primitive> operation(void* engine, const Problem& problem,
+                                            const tw_cpu_gemm_args& args) const;
+  [[nodiscard]] Status make_ready(Primitive& primitive, void* stream, const Problem& problem,
+                                  const tw_cpu_gemm_args& args) const;
   [[nodiscard]] Status execute(const Primitive& primitive, void* stream, const void* a,
                                const void* b, void* c) const;
 
@@ -109,6 +129,9 @@ class OnednnApi {
   [[nodiscard]] Result<OnednnHandle> primitive_descriptor(void* engine,
                                                           const std::array<Descriptor, 3>& operands,
                                                           const void* attr) const;
+
+  [[nodiscard]] Result<OnednnHandle> describe(void* engine, const Problem& problem, const void* a,
+                                              const void* b, const void* c, const void* attr) const;
 
   Library library_;
   int major_ = 0;

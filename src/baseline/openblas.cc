@@ -7,6 +7,7 @@
 #include "baseline/conversion.h"
 #include "baseline/conversion_team.h"
 #include "baseline/environment.h"
+#include "baseline/floats.h"
 #include "baseline/implementation.h"
 #include "baseline/openblas_api.h"
 #include "baseline/pool_scope.h"
@@ -15,7 +16,6 @@
 
 #include <limits>
 #include <map>
-#include <new>
 #include <optional>
 
 namespace tilewright {
@@ -24,25 +24,6 @@ namespace {
 enum class Form { plain, ahead, sbgemm };
 
 constexpr std::int64_t kIntMax = std::numeric_limits<int>::max();
-// Below this many elements a conversion takes less time than waking a helper.
-constexpr std::int64_t kSharedElements = std::int64_t{1} << 17;
-
-// f32 copies at a cache line's alignment, touched once so that no page fault is timed.
-class Floats {
- public:
-  explicit Floats(std::int64_t count) : data_(new(kAlignment) float[at_least_one(count)]()) {}
-  [[nodiscard]] float* get() const { return data_.get(); }
-
- private:
-  static constexpr std::align_val_t kAlignment{64};
-  static std::size_t at_least_one(std::int64_t count) {
-    return static_cast<std::size_t>(count > 0 ? count : 1);
-  }
-  struct Free {
-    void operator()(float* data) const { operator delete[](data, kAlignment); }
-  };
-  std::unique_ptr<float[], Free> data_;
-};
 
 class Openblas final : public Baseline {
  public:
@@ -101,14 +82,10 @@ class Openblas final : public Baseline {
   [[nodiscard]] std::int64_t a_count() const { return p_.m * p_.k; }
   [[nodiscard]] std::int64_t b_count() const { return p_.k * p_.n; }
 
-  void share(std::int64_t elements, const std::function<void(int, int)>& work) {
-    if (elements < kSharedElements) return work(0, 1);
-    team_.run(work);
-  }
   void widen(const void* from, std::int64_t stride, std::int64_t ld, std::int64_t rows,
              std::int64_t cols, float* to) {
     const auto* halves = static_cast<const std::uint16_t*>(from);
-    share(rows * cols * p_.batch, [&](int part, int parts) {
+    team_.share(rows * cols * p_.batch, [&](int part, int parts) {
       for (std::int64_t i = 0; i < p_.batch; ++i) {
         widen_part(in_, halves + i * stride, ld, rows, cols, to + i * rows * cols, part, parts);
       }
@@ -116,7 +93,7 @@ class Openblas final : public Baseline {
   }
   void narrow(const tw_cpu_gemm_args& args) {
     auto* halves = static_cast<std::uint16_t*>(args.c);
-    share(p_.m * p_.n * p_.batch, [&](int part, int parts) {
+    team_.share(p_.m * p_.n * p_.batch, [&](int part, int parts) {
       for (std::int64_t i = 0; i < p_.batch; ++i) {
         narrow_part(*out_, c_.get() + i * p_.m * p_.n, p_.m, p_.n, halves + i * args.stride_c,
                     args.ldc, args.beta, part, parts);

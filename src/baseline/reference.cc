@@ -83,6 +83,7 @@ Availability look_reference(const Problem& problem, const Device&) {
 Result<std::unique_ptr<Baseline>> make_reference(const Problem& problem, const Device& device,
                                                  int threads) {
   if (problem.in == ElementType::f32) return fail(ErrorCode::usage, "reference: in=f32");
+  if (!problem.is_gemm()) return make_reference_operation(problem, device, threads);
   return std::make_unique<Reference>(problem, device, threads);
 }
 

@@ -273,6 +273,7 @@ std::vector<PlannedKernel> winners(const Wisdom& wisdom, const Device& device,
                                   program ? problem.error().message : program.error().message));
       continue;
     }
+    if (!problem->is_gemm()) continue;  // the library computes products only
     add(entry, *program, *problem, Form::plain);
     const Problem any = scaled(*problem);
     if (const auto sibling = served_sibling(*program, any, device)) {

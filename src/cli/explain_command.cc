@@ -55,6 +55,7 @@ Result<int> explain_problem(const Cli& cli, const ExplainFlags& flags, const Dev
   print(fmt::format("{}\n  {:.3g} FLOP, {:.3g} bytes, {:.1f} FLOP per byte\n", to_text(*problem),
                     problem->flop(), problem->bytes(), problem->flop() / problem->bytes()));
   for (const Family* family : families()) {
+    if (!family->computes(problem->op)) continue;
     const Space space(*family, *problem, device);
     print(fmt::format("  family {}: {:.4g} legal programs on this device\n", family->name,
                       space.count()));

@@ -7,6 +7,7 @@
 
 #include <fmt/format.h>
 
+#include <array>
 #include <filesystem>
 
 namespace tilewright {
@@ -14,8 +15,13 @@ namespace tilewright {
 Result<Problem> problem_for(const Program& program, const std::string& text, const Device& device) {
   if (!text.empty()) return parse_problem(text);
   std::string reason;
-  for (const char* simple : {"f16 nn", "bf16 nn", "f16 nt", "bf16 nt", "f16 tn", "f16 tt"}) {
-    Problem problem = *parse_problem(fmt::format("1024x1024x1024 {}", simple));
+  constexpr std::array kSimple = {
+      "1024x1024x1024 f16 nn",  "1024x1024x1024 bf16 nn",  "1024x1024x1024 f16 nt",
+      "1024x1024x1024 bf16 nt", "1024x1024x1024 f16 tn",   "1024x1024x1024 f16 tt",
+      "softmax 1024x1024 f16",  "layernorm 1024x1024 f16", "reduce 1024x1024 f16",
+      "map 1024x1024 f16",      "transpose 1024x1024 f16", "conv2d 1x32x32x64 3x3x64 f16 pad=1"};
+  for (const char* simple : kSimple) {
+    Problem problem = *parse_problem(simple);
     const std::vector<Refusal> refused = refusals(program, problem, device);
     if (refused.empty()) return problem;
     reason = fmt::format("{}: {}", refused.front().rule, refused.front().reason);

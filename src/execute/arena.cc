@@ -247,7 +247,7 @@ tw_cpu_gemm_args arguments(const Problem& problem, const ArenaLayout& layout, st
   args.batch = problem.batch;
   args.stride_a = problem.a_rows() * args.lda;
   args.stride_b = problem.b_rows() * args.ldb;
-  args.stride_c = problem.m * args.ldc;
+  args.stride_c = problem.c_rows() * args.ldc;
   args.alpha = alpha;
   args.beta = beta;
   args.workspace = layout.workspace_bytes == 0 ? nullptr : base + layout.workspace;

@@ -20,11 +20,11 @@ std::array<Piece, kMatrices> matrices(const Problem& problem, const ArenaLayout&
                          std::int64_t cols, std::int64_t stride, std::int64_t size) {
     return Piece{name, offset, problem.batch, rows, cols * size, stride * size};
   };
-  return {
-      piece("A", layout.a, problem.a_rows(), problem.a_cols(), problem.a_stride(), in),
-      piece("B", layout.b, problem.b_rows(), problem.b_cols(), problem.b_stride(), in),
-      piece("C", layout.c, problem.m, problem.n, problem.c_stride(), out),
-      piece("the baselines' C", layout.c_baseline, problem.m, problem.n, problem.c_stride(), out)};
+  return {piece("A", layout.a, problem.a_rows(), problem.a_cols(), problem.a_stride(), in),
+          piece("B", layout.b, problem.b_rows(), problem.b_cols(), problem.b_stride(), in),
+          piece("C", layout.c, problem.c_rows(), problem.c_cols(), problem.c_stride(), out),
+          piece("the baselines' C", layout.c_baseline, problem.c_rows(), problem.c_cols(),
+                problem.c_stride(), out)};
 }
 
 Piece workspace_piece(const ArenaLayout& layout, std::int64_t bytes) {
@@ -61,7 +61,7 @@ double estimate_bytes(const Problem& problem, int sets, std::int64_t workspace_b
   };
   return sets * (matrix(problem.a_rows(), problem.a_stride(), problem.in) +
                  matrix(problem.b_rows(), problem.b_stride(), problem.in) +
-                 2 * matrix(problem.m, problem.c_stride(), problem.out)) +
+                 2 * matrix(problem.c_rows(), problem.c_stride(), problem.out)) +
          static_cast<double>(workspace_bytes);
 }
 

@@ -29,6 +29,9 @@ constexpr std::chrono::milliseconds kGrace{2000};
 // The trusted libraries' limit per call; the plain reference is slow on purpose.
 constexpr std::chrono::seconds kBaselineLimit{120};
 constexpr double kAllowance = 10;  // of a burst's calls over the slowest call seen before
+// Of any burst: on a busy machine threads that wait for each other may lose a turn at each call,
+// however short it is. A call alone has its own limit, by which most that hang are found.
+constexpr double kLeastBurstSeconds = 4;
 
 double seconds_since(Clock::time_point start) {
   return std::chrono::duration<double>(Clock::now() - start).count();
@@ -225,9 +228,12 @@ TimingReply Conversation::time(const std::vector<Burst>& plan) {
     const double limit = std::chrono::duration<double>(limit_of(burst.contestant)).count();
     const double each = seen == slowest_.end() ? limit : kAllowance * seen->second;
     const double calls = burst.calls + 1;
-    seconds += burst.settle_seconds + calls * (kAllowance * burst.gap_mean_us * 1e-6 + each);
+    seconds += burst.settle_seconds + calls * kAllowance * burst.gap_mean_us * 1e-6 +
+               std::max(calls * each, kLeastBurstSeconds);
   }
-  auto answer = exchange(TimeRequest{plan}, one_call + nanoseconds(seconds), "timing");
+  const std::string who =
+      plan.size() == 1 ? fmt::format("timing {}", plan.front().contestant) : "timing";
+  auto answer = exchange(TimeRequest{plan}, one_call + nanoseconds(seconds), who);
   result.finding = answer.finding;
   result.wall_seconds = answer.wall_seconds;
   if (!result.finding.ok()) return result;

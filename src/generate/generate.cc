@@ -48,6 +48,10 @@ Source source_of(const Program& program, const Problem& problem, const Device& d
   const std::string_view family = program.family().name;
   if (family == "sm90") return sm90_source(program, problem, device, form);
   if (family == "sm80") return sm80_source(program, problem, device, form);
+  if (!problem.is_gemm()) {
+    return device.kind == DeviceKind::cuda ? cuda_general_source(program, problem, device)
+                                           : cpu_general_source(program, problem);
+  }
   return cpu_source(program, problem);
 }
 

@@ -136,7 +136,7 @@ ExprNames names_for(const Launch& launch, const Problem& problem) {
   names.ldc = problem.c_stride();
   names.sa = problem.a_rows() * names.lda;
   names.sb = problem.b_rows() * names.ldb;
-  names.sc = problem.m * names.ldc;
+  names.sc = problem.c_rows() * names.ldc;
   return names;
 }
 

@@ -4,6 +4,7 @@
 
 #include "base/text.h"
 #include "learn/text_words.h"
+#include "problem/operations.h"
 #include "problem/regime.h"
 
 #include <fmt/format.h>
@@ -68,7 +69,8 @@ Limits limits_of(const Device& device) {
 void add_task(std::vector<int>& tokens, const Problem& p) {
   constexpr std::array<std::string_view, 3> kBetas = {"beta=zero", "beta=one", "beta=any"};
   tokens.push_back(marks().task);
-  add(tokens, "gemm");
+  add(tokens, operation_of(p.op).name);
+  if (p.function != Function::none) add(tokens, fmt::format("fn={}", name_of(p.function)));
   add(tokens, p.layout());
   add(tokens, name_of(p.in));
   add(tokens, p.acc == Accumulator::f16 ? "acc=f16" : "acc=f32");
@@ -77,7 +79,7 @@ void add_task(std::vector<int>& tokens, const Problem& p) {
   add(tokens, p.alpha == AlphaClass::one ? "alpha=one" : "alpha=any");
   add(tokens, kBetas[static_cast<std::size_t>(p.beta)]);
   const bool packed =
-      p.a_stride() == p.a_cols() && p.b_stride() == p.b_cols() && p.c_stride() == p.n;
+      p.a_stride() == p.a_cols() && p.b_stride() == p.b_cols() && p.c_stride() == p.c_cols();
   add(tokens, packed ? "rows=packed" : "rows=apart");
   const std::array<std::pair<char, std::int64_t>, 3> sizes = {{{'M', p.m}, {'N', p.n}, {'K', p.k}}};
   for (const auto& [axis, size] : sizes) {

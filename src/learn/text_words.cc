@@ -4,6 +4,7 @@
 
 #include "base/text.h"
 #include "learn/text.h"
+#include "problem/operations.h"
 #include "problem/regime.h"
 #include "program/vocabulary.h"
 
@@ -71,12 +72,22 @@ const Words& table() {
     made.add("even");
     add_numbers(made);
     made.add("d:family");
-    for (const Family* family : families()) {
-      for (const Decision& decision : family->decisions) {
-        made.add(fmt::format("d:{}", decision.key));
+    const auto add_keys = [&made](bool of_gemm) {
+      for (const Family* family : families()) {
+        if (family->computes(Op::gemm) != of_gemm) continue;
+        for (const Decision& decision : family->decisions) {
+          made.add(fmt::format("d:{}", decision.key));
+        }
+      }
+    };
+    add_keys(true);
+    for (const std::string& word : vocabulary()) made.add(word);
+    add_keys(false);
+    for (const Operation& operation : operations()) {
+      for (const Function function : operation.functions) {
+        made.add(fmt::format("fn={}", name_of(function)));
       }
     }
-    for (const std::string& word : vocabulary()) made.add(word);
     return made;
   }();
   return words;

@@ -185,7 +185,7 @@ int sets_for(const Problem& problem, const Device& device, Mode mode, std::int64
   const double touched = std::max(problem.bytes(), 1.0);
   // In memory a set is larger than what one call touches: the baselines have a C of their own.
   const double stored = touched + static_cast<double>(problem.batch) *
-                                      static_cast<double>(problem.m) *
+                                      static_cast<double>(problem.c_rows()) *
                                       static_cast<double>(problem.c_stride()) *
                                       static_cast<double>(size_of(problem.out));
   const auto exceeding = [&](double bytes) { return std::floor(bytes / touched) + 1; };

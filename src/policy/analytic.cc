@@ -14,7 +14,8 @@ class AnalyticPolicy final : public Policy {
 
   std::vector<Program> propose(std::size_t count) override {
     std::vector<Program> out;
-    if (ranked_.empty() && !dry_ && context_.device.kind == DeviceKind::cuda) {
+    if (ranked_.empty() && !dry_ && context_.device.kind == DeviceKind::cuda &&
+        context_.problem.is_gemm()) {
       ranked_ = rank_sample(pool_.spaces(), context_, pool_.seen(), rng_);
       front_ = lineup(context_.problem, context_.device, ranked_, kDiversePlaces);
     }

@@ -7,6 +7,7 @@
 // those of recent cores with two FMA and two load ports. It need not be right, only rank well:
 // tests/policy checks the ranking of pairs whose order was measured.
 #include "policy/cost_model_cuda.h"
+#include "policy/cost_model_general.h"
 #include "policy/policy.h"
 
 #include <algorithm>
@@ -110,6 +111,7 @@ double block(const Program& p, std::string_view key, double whole) {
 }  // namespace
 
 double estimate_seconds(const Program& p, const Problem& problem, const Device& device) {
+  if (!problem.is_gemm()) return estimate_general(p, problem, device);
   if (p.family().name != "cpu") return estimate_cuda(p, problem, device).total * 1e-6;
   const Machine machine = machine_of(p);
   const Shape s = busiest_share(p, problem);

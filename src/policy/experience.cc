@@ -27,7 +27,8 @@ double shape_distance(const Problem& a, const Problem& b) {
                     std::log2(static_cast<double>(std::max<std::int64_t>(y, 1))));
   };
   const bool same_kind = a.in == b.in && a.out == b.out && a.a_transposed == b.a_transposed &&
-                         a.b_transposed == b.b_transposed;
+                         a.b_transposed == b.b_transposed && a.op == b.op &&
+                         a.function == b.function;
   return axis(a.m, b.m) + axis(a.n, b.n) + axis(a.k, b.k) + (same_kind ? 0 : 100);
 }
 

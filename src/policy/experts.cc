@@ -52,6 +52,7 @@ constexpr std::array<Expert, 22> kExperts = {{
 
 std::vector<Program> expert_programs(const std::vector<Space>& spaces,
                                      const PolicyContext& context) {
+  if (!context.problem.is_gemm()) return {};
   if (context.device.kind == DeviceKind::cuda) {
     return cuda_experts(context.problem, context.device);
   }

@@ -15,7 +15,7 @@ namespace {
 
 constexpr std::size_t kProblemColumns = 11;
 
-// Column of each decision by its key, after those of the problem.
+// Column of each decision by its key, after those of the problem; of gemm's families first.
 const std::map<std::string_view, std::size_t>& columns() {
   static const auto all = [] {
     std::map<std::string_view, std::size_t> out;

@@ -144,7 +144,7 @@ std::vector<Ranked> rank_sample(const std::vector<Space>& spaces, const PolicyCo
   const auto walk_of = [&](const Program& program) -> const Walk& {
     return walks[static_cast<std::size_t>(&space_of(spaces, program) - spaces.data())];
   };
-  if (context.device.kind == DeviceKind::cuda) {
+  if (context.device.kind == DeviceKind::cuda && context.problem.is_gemm()) {
     // To count these spaces takes longer than to walk them.
     for (Program& program : cuda_palette(context.problem, context.device)) {
       add(rank(std::move(program), context));

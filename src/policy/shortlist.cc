@@ -13,7 +13,7 @@
 
 namespace tilewright {
 std::vector<Program> shortlist(const Problem& problem, const Device& device, std::size_t count) {
-  if (device.kind != DeviceKind::cuda) return {};
+  if (device.kind != DeviceKind::cuda || !problem.is_gemm()) return {};
   std::vector<Ranked> ranked;
   for (const Program& p : cuda_palette(problem, device)) {
     ranked.push_back({estimate_seconds(p, problem, device), p, kind_of(p)});

@@ -3,6 +3,7 @@
 #include "problem/problem.h"
 
 #include "base/text.h"
+#include "problem/operations.h"
 #include "problem/words.h"
 
 #include <fmt/format.h>
@@ -17,7 +18,6 @@
 namespace tilewright {
 namespace {
 
-constexpr std::string_view kExample = "gemm 4096x4096x4096 f16 acc=f32 nn";
 constexpr std::int64_t kSizeLimit = std::int64_t{1} << 40;
 constexpr std::int64_t kProductLimit = std::int64_t{1} << 62;
 
@@ -37,7 +37,13 @@ class Reader {
   Result<Problem> read() {
     const auto list = words(text_);
     std::size_t next = 0;
-    if (next < list.size() && list[next] == "gemm") ++next;
+    if (next < list.size()) {
+      if (const Operation* named = find_operation(list[next])) {
+        problem_.op = named->op;
+        ++next;
+      }
+    }
+    if (!problem_.is_gemm()) return read_operation(list, next);
     if (next == list.size()) {
       return error(text_.substr(text_.size()), "the sizes MxNxK are missing");
     }
@@ -45,6 +51,11 @@ class Reader {
     for (; next < list.size(); ++next) {
       if (auto status = read_word(list[next]); !status) return tl::unexpected(status.error());
     }
+    return checked();
+  }
+
+ private:
+  Result<Problem> checked() {
     if (!seen_.contains("out")) problem_.out = problem_.in;
     if (auto status = check(problem_); !status) {
       auto refused = status.error();
@@ -54,15 +65,50 @@ class Reader {
     return problem_;
   }
 
- private:
+  // The text of an operation other than gemm, from its sizes on.
+  Result<Problem> read_operation(const std::vector<std::string_view>& list, std::size_t next) {
+    const Operation& operation = operation_of(problem_.op);
+    if (!operation.functions.empty()) problem_.function = operation.functions.front();
+    for (std::size_t i = 0; i < size_words(problem_.op); ++i, ++next) {
+      if (next == list.size()) return error(text_.substr(text_.size()), "sizes are missing");
+      if (const auto wrong = read_operation_sizes(problem_, i, list[next])) {
+        return error(list[next], wrong->what, wrong->suggestion);
+      }
+    }
+    const auto keys = operation_keys(problem_.op);
+    for (; next < list.size(); ++next) {
+      const std::string_view word = list[next];
+      const auto equals = word.find('=');
+      const std::string_view key = word.substr(0, equals);
+      if (element_from(word)) {
+        if (auto status = set(word, "dtype", word); !status) return tl::unexpected(status.error());
+      } else if (equals == std::string_view::npos || std::ranges::find(keys, key) == keys.end()) {
+        return error(word, fmt::format("'{}' is not a word of a {}", word, operation.name),
+                     nearest_word(key, keys));
+      } else if (key == "fn" || key == "stride" || key == "pad") {
+        if (!seen_.insert(std::string(key)).second) {
+          return error(word, fmt::format("'{}' gives {} a second time", word, key));
+        }
+        if (const auto wrong = read_operation_word(problem_, key, word.substr(equals + 1))) {
+          return error(word, wrong->what, wrong->suggestion);
+        }
+      } else if (auto status = set(word, key, word.substr(equals + 1)); !status) {
+        return tl::unexpected(status.error());
+      }
+    }
+    set_product_sizes(problem_);
+    return checked();
+  }
+
   // `at` is a part of the text; its place gives the column, counted from 1.
   [[nodiscard]] tl::unexpected<Error> error(std::string_view at, const std::string& what,
                                             std::string_view suggestion = {}) const {
     const auto column = at.data() - text_.data() + 1;
     const std::string meant =
         suggestion.empty() ? "" : fmt::format("did you mean '{}'? ", suggestion);
-    return fail(ErrorCode::usage, fmt::format("problem '{}', column {}: {}", text_, column, what),
-                fmt::format("{}a correct problem is '{}'", meant, kExample));
+    return fail(
+        ErrorCode::usage, fmt::format("problem '{}', column {}: {}", text_, column, what),
+        fmt::format("{}a correct problem is '{}'", meant, operation_of(problem_.op).example));
   }
 
   // `word` is what stands in the text, `value` the part of it that goes into the field.
@@ -124,6 +170,9 @@ bool product_fits(std::initializer_list<std::int64_t> factors) {
 }  // namespace
 
 double Problem::flop() const {
+  if (!is_gemm() && op != Op::conv2d) {
+    return operation_of(op).flop * static_cast<double>(m) * static_cast<double>(n);
+  }
   return 2.0 * static_cast<double>(m) * static_cast<double>(n) * static_cast<double>(k) *
          static_cast<double>(batch);
 }
@@ -133,7 +182,8 @@ double Problem::bytes() const {
     return static_cast<double>(rows) * static_cast<double>(columns) *
            static_cast<double>(size_of(type));
   };
-  return static_cast<double>(batch) * (area(m, k, in) + area(k, n, in) + area(m, n, out));
+  return static_cast<double>(batch) * (area(a_rows(), a_cols(), in) + area(b_rows(), b_cols(), in) +
+                                       area(c_rows(), c_cols(), out));
 }
 
 std::string Problem::layout() const {
@@ -141,8 +191,12 @@ std::string Problem::layout() const {
 }
 
 std::string to_text(const Problem& problem) {
-  std::string text = fmt::format("gemm {}x{}x{} {} acc={} {}", problem.m, problem.n, problem.k,
-                                 name_of(problem.in), field_text(problem, "acc"), problem.layout());
+  std::string text =
+      problem.is_gemm()
+          ? fmt::format("gemm {}x{}x{} {} acc={} {}", problem.m, problem.n, problem.k,
+                        name_of(problem.in), field_text(problem, "acc"), problem.layout())
+          : fmt::format("{} {} {}{}", operation_of(problem.op).name, operation_sizes(problem),
+                        name_of(problem.in), operation_words(problem));
   if (problem.out != problem.in) text += fmt::format(" out={}", name_of(problem.out));
   const Problem defaults;
   for (const auto field : kOptional) {
@@ -157,10 +211,13 @@ Result<Problem> parse_problem(std::string_view text) {
 }
 
 Status check(const Problem& p) {
-  const auto refuse = [](std::string message) {
+  const auto refuse = [&p](std::string message) {
     return fail(ErrorCode::usage, std::move(message),
-                fmt::format("a correct problem is '{}'", kExample));
+                fmt::format("a correct problem is '{}'", operation_of(p.op).example));
   };
+  if (!p.is_gemm()) {
+    if (std::string fault = operation_fault(p); !fault.empty()) return refuse(std::move(fault));
+  }
   struct Bounded {
     std::string_view name;
     std::int64_t value;
@@ -177,10 +234,11 @@ Status check(const Problem& p) {
   };
   for (const auto& [name, matrix, value, columns] :
        {Stride{"lda", "A", p.lda, p.a_cols()}, Stride{"ldb", "B", p.ldb, p.b_cols()},
-        Stride{"ldc", "C", p.ldc, p.n}}) {
+        Stride{"ldc", "C", p.ldc, p.c_cols()}}) {
     if (value != 0 && value < columns) {
-      return refuse(fmt::format("{}={} is less than the {} columns of {} (layout {})", name, value,
-                                columns, matrix, p.layout()));
+      return refuse(fmt::format("{}={} is less than the {} columns of {}{}", name, value, columns,
+                                matrix,
+                                p.is_gemm() ? fmt::format(" (layout {})", p.layout()) : ""));
     }
   }
   if (p.in == ElementType::f32) return refuse("the element type f32 is not one of f16, bf16");
@@ -195,7 +253,7 @@ Status check(const Problem& p) {
   for (const auto& [name, fits] :
        {Product{"batch * rows * lda * 4", product_fits({p.batch, p.a_rows(), p.a_stride(), 4})},
         Product{"batch * rows * ldb * 4", product_fits({p.batch, p.b_rows(), p.b_stride(), 4})},
-        Product{"batch * M * ldc * 4", product_fits({p.batch, p.m, p.c_stride(), 4})},
+        Product{"batch * M * ldc * 4", product_fits({p.batch, p.c_rows(), p.c_stride(), 4})},
         Product{"batch * M * N * K", product_fits({p.batch, p.m, p.n, p.k})}}) {
     if (!fits) {
       return refuse(

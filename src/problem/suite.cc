@@ -6,6 +6,7 @@
 #include "base/file.h"
 #include "base/text.h"
 #include "problem/builtin_suites.h"
+#include "problem/operations.h"
 
 #include <fmt/format.h>
 
@@ -130,10 +131,12 @@ Result<Suite> read_suite(const std::string& argument) {
     if (!text) return tl::unexpected(text.error());
     return parse_csv(*text, "standard input");
   }
-  const bool named = list.front() == "gemm";
+  const Operation* operation = find_operation(list.front());
+  const bool named = operation != nullptr && operation->op == Op::gemm;
   const auto sizes = list[named && list.size() > 1 ? 1 : 0];
-  if (named || looks_like_sizes(sizes)) {
-    if (sizes.find_first_of(":,") != std::string_view::npos) {
+  const bool general = operation != nullptr && !named && list.size() > 1;
+  if (named || general || looks_like_sizes(sizes)) {
+    if (!general && sizes.find_first_of(":,") != std::string_view::npos) {
       const char* end = argument.data() + argument.size();
       const char* after = sizes.data() + sizes.size();
       return cross(argument, sizes, {after, static_cast<std::size_t>(end - after)});

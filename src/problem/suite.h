@@ -30,13 +30,14 @@ struct Suite {
   std::vector<BadRow> notes;        // rows accepted with a remark, such as a duplicate
 };
 
-// CSV with a header (case and order free): m,n,k and optionally batch, dtype, out, acc, layout,
-// lda, ldb, ldc, alpha, beta, model, layer; other columns are ignored, an empty cell means the
-// default. BOM, CRLF, blank lines, lines that start with '#', "quoted" fields and trailing commas
-// are fine. A row is refused for another number of fields than the header has, for anything that
-// is not a plain whole number below 2^40, and for a size of zero: that is a legal problem (as a
-// single argument it is accepted), but a suite is for work, and a zero in a list is a mistake.
-// An Error only if there is no usable header; bad rows are listed in `bad`.
+// CSV with a header (case and order free): `problem`, a whole text a row, or m,n,k and optionally
+// batch, dtype, out, acc, layout, lda, ldb, ldc, alpha, beta, model, layer; other columns are
+// ignored, an empty cell means the default. BOM, CRLF, blank lines, lines that start with '#',
+// "quoted" fields and trailing commas are fine. A row is refused for another number of fields than
+// the header has, for anything that is not a plain whole number below 2^40, and for a size of zero:
+// that is a legal problem (as a single argument it is accepted), but a suite is for work, and a
+// zero in a list is a mistake. An Error only if there is no usable header; bad rows are listed in
+// `bad`.
 [[nodiscard]] Result<Suite> parse_csv(std::string_view text, std::string name);
 [[nodiscard]] std::string to_csv(const Suite& suite);
 

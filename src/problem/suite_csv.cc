@@ -17,6 +17,7 @@ namespace tilewright {
 namespace {
 
 constexpr std::array<std::string_view, 3> kRequired = {"m", "n", "k"};
+constexpr std::string_view kText = "problem";  // a column of whole texts instead of sizes
 constexpr std::string_view kExample = "a header is a line such as 'm,n,k' or 'm,n,k,dtype,layout'";
 
 // Text of unknown origin, made fit to stand in a message.
@@ -116,8 +117,9 @@ class CsvReader {
   Status read_header(std::vector<std::string> fields, int line) {
     drop_empty_tail(fields, 1);
     for (auto& field : fields) field = lowered(field);
+    const bool texts = std::find(fields.begin(), fields.end(), kText) != fields.end();
     for (const auto name : kRequired) {
-      if (std::find(fields.begin(), fields.end(), name) == fields.end()) {
+      if (!texts && std::find(fields.begin(), fields.end(), name) == fields.end()) {
         return header_error(line,
                             fmt::format("the header '{}' has no column '{}'",
                                         shown(fmt::format("{}", fmt::join(fields, ","))), name));
@@ -147,6 +149,12 @@ class CsvReader {
       const std::string& value = fields[i];
       if (column == "model") label[0] = value;
       if (column == "layer") label[1] = value;
+      if (column == kText) {
+        const auto problem = parse_problem(value);
+        if (!problem) return refuse(line, problem.error().message);
+        entry.problem = *problem;
+        has_out = true;
+      }
       const auto known = problem_fields();
       if (std::find(known.begin(), known.end(), column) == known.end()) continue;
       const bool required =
@@ -179,7 +187,7 @@ class CsvReader {
     Problem key = p;
     if (key.lda == key.a_cols()) key.lda = 0;
     if (key.ldb == key.b_cols()) key.ldb = 0;
-    if (key.ldc == key.n) key.ldc = 0;
+    if (key.ldc == key.c_cols()) key.ldc = 0;
     const auto [place, added] = seen_.emplace(to_text(key), entry.line);
     if (!added) {
       suite_.notes.push_back(
@@ -211,6 +219,14 @@ Result<Suite> parse_csv(std::string_view text, std::string name) {
 }
 
 std::string to_csv(const Suite& suite) {
+  const auto is_gemm = [](const SuiteEntry& e) { return e.problem.is_gemm(); };
+  if (!std::all_of(suite.entries.begin(), suite.entries.end(), is_gemm)) {
+    std::string text = fmt::format("{},model\n", kText);
+    for (const auto& entry : suite.entries) {
+      text += fmt::format("{},{}\n", to_text(entry.problem), quoted(entry.label));
+    }
+    return text;
+  }
   // A cell is empty where the value is the default; a column appears if some cell is not empty.
   const auto cell = [](const Problem& p, std::string_view field) -> std::string {
     Problem defaults;

@@ -119,6 +119,7 @@ std::vector<Decision> decisions() {
 
 std::vector<Rule> rules() {
   return {
+      operation_rule({Op::gemm}),
       {"accumulator",
        {},
        [](const Choices&, const Problem& p, const Device&) -> Reason {

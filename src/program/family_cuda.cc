@@ -98,7 +98,7 @@ int alignment_of(std::int64_t stride, std::int64_t rows, std::int64_t batch) {
 }
 
 std::vector<Rule> common_rules(std::string_view feature) {
-  std::vector<Rule> rules;
+  std::vector<Rule> rules = {operation_rule({Op::gemm})};
   rules.push_back({"device-kind", {}, [feature](const Choices&, const Problem&, const Device& d) {
                      Reason reason;
                      if (d.kind != DeviceKind::cuda) {

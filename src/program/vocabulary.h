@@ -58,7 +58,9 @@ struct Family {
   std::string_view name;
   std::vector<Decision> decisions;
   std::vector<Rule> rules;
+  std::vector<Op> ops = {Op::gemm};  // what its programs compute
   [[nodiscard]] std::optional<std::size_t> find(std::string_view key) const;
+  [[nodiscard]] bool computes(Op op) const;
 };
 
 class Choices {
@@ -88,12 +90,16 @@ class Choices {
 // Whether a decision exists after the earlier ones in `choices`.
 [[nodiscard]] bool exists(const Decision& decision, const Choices& choices);
 
-// All families, in a fixed order. They live as long as the process.
+// The rule that every family begins with: that the problem is of one of `ops`.
+[[nodiscard]] Rule operation_rule(std::vector<Op> ops);
+
+// All families, in a fixed order, those of gemm first. They live as long as the process.
 [[nodiscard]] std::span<const Family* const> families();
 [[nodiscard]] const Family* find_family(std::string_view name);
 
-// Every token of the language, in a fixed order: family names, then each `key=value`, then the
-// end token. Token ids are positions in this list; it grows at the end only.
+// Every token of the language, in a fixed order: names of the families of gemm, then each
+// `key=value` of theirs, then the end token, then the same of the other families. Token ids are
+// positions in this list; it grows at the end only.
 [[nodiscard]] std::span<const std::string> vocabulary();
 inline constexpr std::string_view kEndToken = "<end>";
 

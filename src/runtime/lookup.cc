@@ -35,7 +35,7 @@ Lookup::Lookup(std::vector<WisdomEntry> entries)
                                 [](const WisdomEntry& entry) { return entry.mode == "offline"; });
   for (std::size_t index = 0; index < entries_.size(); ++index) {
     const auto problem = parse_problem(entries_[index].problem);
-    if (!problem) continue;
+    if (!problem || !problem->is_gemm()) continue;  // the library computes products only
     own_[*problem].push_back(index);
     classes_[class_of(*problem)].push_back({place_of(*problem), index});
   }

@@ -46,7 +46,9 @@ class Builder {
   void add(const Trial& trial) {
     const Result<Problem> problem = parse_problem(trial.problem);
     const Result<Program> program = parse_program(trial.program);
-    if (!problem || !program || trial.device != options_.device.fingerprint()) return;
+    if (!problem || !program || !problem->is_gemm() ||
+        trial.device != options_.device.fingerprint())
+      return;
     const Score score = score_of(trial, 0);
     if (!score.ok || split_of(*problem) == "held-out") return;
     if (!is_legal(*program, *problem, options_.device)) return;
@@ -60,6 +62,7 @@ class Builder {
     std::set<std::string> had;
     const auto take = [&](const Problem& problem) {
       const std::string text = to_text(problem);
+      if (!problem.is_gemm()) return;  // whose programs alone it is about
       if (split_of(problem) == "held-out" || !had.insert(text).second) return;
       ShapeExamples shape{problem, measured(text), modelled(problem, shapes.size())};
       if (!shape.measured.empty() || !shape.modelled.empty()) shapes.push_back(std::move(shape));

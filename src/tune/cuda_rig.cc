@@ -7,6 +7,7 @@
 #include "baseline/cuda/cuda_baseline.h"
 #include "device/cuda/telemetry.h"
 #include "execute/cuda/cuda_worker.h"
+#include "execute/cuda/mirror.h"
 #include "launch/cuda/call.h"
 #include "program/family_cuda.h"
 #include "tune/torch_column.h"
@@ -58,7 +59,11 @@ class CudaStand final : public Stand {
   }
 
   Result<Opened> open(const Binary* candidate, const std::vector<std::string>& names) override {
-    return shop_.worker.open(*arena_, candidate, names, algorithms_);
+    Result<Opened> opened = shop_.worker.open(*arena_, candidate, names, algorithms_);
+    if (mirror_ && opened && opened->session) {
+      opened->session = mirror_->mirrored(std::move(opened->session));
+    }
+    return opened;
   }
   void recall(std::map<std::string, std::string> algorithms) override {
     algorithms_ = std::move(algorithms);
@@ -69,20 +74,32 @@ class CudaStand final : public Stand {
  private:
   Status make_arena(std::int64_t workspace) {
     verifier_.reset();
+    mirror_.reset();
     arena_.reset();
     Result<DeviceArena> arena = DeviceArena::create(
         shop_.context, problem_, sets_for(problem_, shop_.device, mode_), workspace);
     if (!arena) return tl::unexpected(arena.error());
     arena_ = std::make_unique<DeviceArena>(*std::move(arena));
     arena_->use_workspace(0, 0);
+    if (!problem_.is_gemm()) return make_mirror();
     auto verifier =
         CudaVerifier::create(*arena_, shop_.device, shop_.compiler, {.seed = seed_}, shop_.checker);
     if (!verifier) return tl::unexpected(verifier.error());
+    shop_.checker = (*verifier)->kernels();
     verifier_ = *std::move(verifier);
-    shop_.checker = verifier_->kernels();
     // The libraries are prepared on these operands when a session opens: they must hold numbers.
     verifier_->arm();
     return shop_.context.synchronize();
+  }
+
+  // The checker's kernels know products only: other operations are judged on the host.
+  Status make_mirror() {
+    Result<std::unique_ptr<OperandMirror>> mirror = OperandMirror::create(*arena_);
+    if (!mirror) return tl::unexpected(mirror.error());
+    mirror_ = *std::move(mirror);
+    verifier_ = std::make_unique<HostVerifier>(mirror_->arena(), VerifyOptions{.seed = seed_});
+    verifier_->arm();
+    return mirror_->upload(mirror_->all());
   }
 
   Problem problem_;
@@ -91,7 +108,8 @@ class CudaStand final : public Stand {
   std::uint64_t seed_;
   std::map<std::string, std::string> algorithms_;  // of baselines, chosen earlier
   std::unique_ptr<DeviceArena> arena_;
-  std::unique_ptr<CudaVerifier> verifier_;
+  std::unique_ptr<OperandMirror> mirror_;
+  std::unique_ptr<Verifier> verifier_;
 };
 
 class CudaRig final : public Rig {
@@ -110,7 +128,7 @@ class CudaRig final : public Rig {
   }
   std::optional<UnpairedTime> time_unpaired(std::string_view name, const Problem& problem,
                                             Mode mode, int sets) override {
-    if (name != kTorchColumn) return std::nullopt;
+    if (name != kTorchColumn || !problem.is_gemm()) return std::nullopt;
     return torch_.time(problem, mode, sets);
   }
   std::optional<Conditions> conditions() const override {

@@ -17,6 +17,8 @@
 namespace tilewright {
 namespace {
 
+constexpr const char* kPlainLoops = "reference";  // the baseline that needs no library
+
 double seconds_since(std::chrono::steady_clock::time_point start) {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
 }
@@ -127,8 +129,9 @@ Status Workbench::prepare(const Rivals& rivals) {
       continue;
     }
     if (!info.headline) beside_.insert(info.name);
-    // The plain loop proves nothing about speed; it is there for machines without a library.
-    if (info.name != "reference") {
+    // The plain loop proves nothing about speed; it is there for machines without a library, and
+    // for operations that libraries treat as an afterthought.
+    if (info.name != kPlainLoops || !problem_.is_gemm()) {
       present.push_back(info.name);
       if (libraries_.find(info.library) == std::string::npos) {
         libraries_ += (libraries_.empty() ? "" : "; ") + info.library;
@@ -137,7 +140,7 @@ Status Workbench::prepare(const Rivals& rivals) {
   }
   if (present.empty()) {
     if (device_.kind == DeviceKind::cuda) return {};  // nothing to compare with: times stand alone
-    present.emplace_back("reference");
+    present.emplace_back(kPlainLoops);
   }
   Result<Opened> opened = open_libraries(present);
   if (!opened) return tl::unexpected(opened.error());
@@ -185,6 +188,8 @@ Status Workbench::prepare(const Rivals& rivals) {
       reference_ = sample.contestant;
     }
   }
+  // Plain loops that a library beats tell nothing and would fill every round with their time.
+  if (reference_ != kPlainLoops && baselines_.size() > 1) std::erase(baselines_, kPlainLoops);
   return {};
 }
 

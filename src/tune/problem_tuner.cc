@@ -6,7 +6,9 @@
 // Every trial is in the database before the next candidate is touched.
 #include "tune/problem_tuner.h"
 
+#include "problem/operations.h"
 #include "tune/compile_queue.h"
+#include "tune/finalists.h"
 
 #include <fmt/format.h>
 
@@ -102,7 +104,8 @@ struct ProblemTuner::State {
       if (!current) continue;
       if (trial.problem == text) {
         own_.push_back(std::move(trial));
-      } else {
+      } else if (trial.problem.substr(0, trial.problem.find(' ')) ==
+                 operation_of(result_.problem.op).name) {
         history_.push_back(std::move(trial));
       }
     }
@@ -130,7 +133,7 @@ struct ProblemTuner::State {
     for (const Trial& trial : own_) {
       if (trial.stage != "screen") continue;
       policy_->observe(trial);
-      remember_screened(trial);
+      screened_.push_back(trial);
       if (trial.run == bench_.options.run) ++resumed_in_run_;
       ++result_.resumed;
     }
@@ -203,7 +206,7 @@ struct ProblemTuner::State {
       if (!trial) return tl::unexpected(trial.error());
       if (Status status = record(built->program.text(), *trial); !status) return status;
       policy_->observe(*trial);
-      remember_screened(*trial);
+      screened_.push_back(*trial);
       binaries_.insert_or_assign(built->program.text(), std::move(built->result));
       report(*trial);
     }
@@ -218,27 +221,21 @@ struct ProblemTuner::State {
 
   // Full proof, full timing, for the best of the screened.
   Status finals() {
-    std::ranges::stable_sort(
-        screened_, [](const Trial& a, const Trial& b) { return fitness(a) > fitness(b); });
     EvaluationPlan plan =
         final_plan(bench_.device, bench_.options.mode, final_baselines(), bench_.options.effort);
     std::erase_if(plan.unpaired, [&](const std::string& name) { return !wanted(name); });
-    std::size_t admitted = 0;
-    for (const Trial& candidate : screened_) {
-      if (admitted == finalists(bench_.options.effort)) break;
-      if (stopped() && admitted > 0) break;
-      if (past_deadline() && admitted > 0) break;
-      Result<CompileResult> built = binary_of(candidate);
+    Finalists line(screened_, finalists(bench_.options.effort));
+    while (const auto candidate = line.next(stopped() || past_deadline())) {
+      Result<CompileResult> built = binary_of(*candidate);
       if (!built) return tl::unexpected(built.error());
       Result<Trial> trial = workbench_->evaluate(*built, plan);
       if (!trial) return tl::unexpected(trial.error());
-      if (Status status = record(candidate.program, *trial); !status) return status;
+      if (Status status = record(candidate->program, *trial); !status) return status;
       final_seconds_ = trial->total_seconds - trial->compile_seconds;
       report(*trial);
-      if (trial->outcome != Outcome::ok) continue;
-      ++admitted;
-      if (!result_.winner || trial->speedup() > result_.winner->speedup()) result_.winner = *trial;
+      line.ended(*trial);
     }
+    result_.winner = line.winner();
     return {};
   }
 
@@ -254,15 +251,6 @@ struct ProblemTuner::State {
   [[nodiscard]] bool wanted(const std::string& name) const {
     const std::vector<std::string>& named = bench_.options.baselines;
     return named.empty() || std::ranges::find(named, name) != named.end();
-  }
-
-  // The ratio to a baseline of the same minute; the time where there is no baseline.
-  static double fitness(const Trial& trial) {
-    return trial.speedup() > 0 ? trial.speedup() : 1 / trial.time_us;
-  }
-
-  void remember_screened(const Trial& trial) {
-    if (trial.outcome == Outcome::ok && trial.time_us > 0) screened_.push_back(trial);
   }
 
   // The binary of a screened program: from this session, or compiled again (the cache has it).

@@ -29,6 +29,7 @@ BatchStrides packed_strides(const Problem& p) {
 }
 
 std::string why_not(const Problem& p) {
+  if (!p.is_gemm()) return "it multiplies matrices only";
   if (p.m == 0 || p.n == 0 || p.k == 0 || p.batch == 0) {
     return "the product is empty: nothing to compute";
   }

@@ -2,6 +2,7 @@
 // The bounds of bounds.h, and comparing a result with a reference.
 #include "verify/bounds.h"
 
+#include "verify/operation.h"
 #include "verify/ranges.h"
 
 #include <fmt/format.h>
@@ -26,6 +27,7 @@ class RowCheck {
         how_(accumulation(x.alpha, x.beta, x.calls)),
         terms_(error_terms(p, x.reference->k, how_.scaled)),
         edge_(overflow_edge(p.out)) {
+    terms_.relative *= x.roundings;
     line_.resize(static_cast<std::size_t>(c.cols));
     if (how_.reads) before_.resize(line_.size());
   }
@@ -66,6 +68,7 @@ class RowCheck {
 }  // namespace
 
 Terms error_terms(const Problem& p, std::int64_t k, bool scaled) {
+  if (by_rows(p)) return terms_by_rows(p);
   const double unit = p.acc == Accumulator::f16 ? 0x1p-11 : 0x1p-24;
   const double operations = static_cast<double>(k) + (scaled ? 3 : 0);
   Terms terms;
@@ -122,9 +125,9 @@ Agreement conclude(const Problem& p, const Tally& tally, std::int64_t results, b
   agreement.max_ratio = tally.max_ratio;
   agreement.max_abs_error = tally.max_abs_error;
   if (tally.count > 0) {
-    agreement.first = Mismatch{tally.place / (p.m * p.n),
-                               tally.place / p.n % p.m,
-                               tally.place % p.n,
+    agreement.first = Mismatch{tally.place / (p.c_rows() * p.c_cols()),
+                               tally.place / p.c_cols() % p.c_rows(),
+                               tally.place % p.c_cols(),
                                tally.got,
                                tally.want,
                                tally.allowed,

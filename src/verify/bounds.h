@@ -37,6 +37,7 @@ struct Expectation {
   double alpha = 1, beta = 0;
   std::span<const std::byte> before = {};  // packed C as it was before; needed if beta != 0
   std::int64_t calls = 1;
+  double roundings = 1;  // to the output's type that are allowed
 };
 
 // C_n = `sum` * (alpha A B) + `kept` * C_0.

@@ -4,6 +4,8 @@
 
 #include "base/hash.h"
 #include "base/rng.h"
+#include "problem/operations.h"
+#include "verify/operation.h"
 
 #include <algorithm>
 #include <cstring>
@@ -90,7 +92,7 @@ void HostGround::spoil_c(int set, std::uint64_t seed) {
 void HostGround::lay_bait(int set, std::uint64_t seed) {
   std::vector<std::byte> lure = get(view_c(arena_, set));
   Rng rng(seed, 0xba);
-  const std::int64_t count = problem_.batch * problem_.m * problem_.n;
+  const std::int64_t count = problem_.batch * problem_.c_rows() * problem_.c_cols();
   for (std::int64_t i = 0; i < count; ++i) {
     if (rng() % 8 != 0) continue;
     store(problem_.out, lure.data(), i, load(problem_.out, lure.data(), i) * 1.25 + 0.25);
@@ -104,14 +106,14 @@ void HostGround::fill_baseline_c(int set, std::uint64_t seed, DataKind like) {
 
 Agreement HostGround::against(int set, const Reference& reference, bool exact,
                               const Scaling& scaling, bool with_norm) const {
-  const Expectation x{&reference,         exact,        scaling.alpha, scaling.beta,
-                      stage_.before(set), scaling.calls};
+  const Expectation x{&reference,         exact,         scaling.alpha, scaling.beta,
+                      stage_.before(set), scaling.calls, roundings()};
   return tilewright::compare(problem_, c(set), x, with_norm);
 }
 
 Agreement HostGround::compare(int set, const Feed& feed, const Scaling& scaling, bool with_norm) {
   const DataSet& data = data_of(feed);
-  return against(set, data.reference, is_exact(data.kind), scaling, with_norm);
+  return against(set, data.reference, is_exact(data.kind, problem_), scaling, with_norm);
 }
 
 Agreement HostGround::compare_present(int set, const Scaling& scaling, std::uint64_t seed,
@@ -119,16 +121,22 @@ Agreement HostGround::compare_present(int set, const Scaling& scaling, std::uint
   const Reference present =
       reference(problem_, view_a(arena_, set), view_b(arena_, set), whole(problem_), true, seed,
                 depth == Depth::brief ? kTimedMultiplyAdds : kFullMultiplyAdds);
-  return against(set, present, false, scaling, false);
+  return against(set, present, only_moves(problem_), scaling, false);
 }
 
 std::optional<Mismatch> HostGround::weigh(int set, const Feed& feed, bool exact,
                                           std::uint64_t seed) {
   if (data_of(feed).reference.full) return std::nullopt;
+  if (by_rows(problem_)) {
+    return compare_by_rows(problem_, view_a(arena_, set), view_b(arena_, set), c(set),
+                           is_exact(feed.kind, problem_), roundings())
+        .first;
+  }
   const Freivalds freivalds(problem_, view_b(arena_, set), seed);
   Freivalds::Options options;
   options.exact = exact;
-  return freivalds.check(view_a(arena_, set), c(set), options);
+  std::vector<std::byte> gathered;
+  return freivalds.check(left_operand(problem_, view_a(arena_, set), gathered), c(set), options);
 }
 
 Ground::Before HostGround::before(int set, const Mismatch& m) {
@@ -143,8 +151,9 @@ Ground::Before HostGround::before(int set, const Mismatch& m) {
 std::optional<std::int64_t> HostGround::written_beyond(int set, const Extent& e) {
   const Strided now = c(set);
   const auto size = static_cast<std::int64_t>(size_of(now.type));
+  const Area within = area_of_c(problem_, e);
   for (std::int64_t row = 0; row < now.batches * now.rows; ++row) {
-    const std::int64_t from = row % now.rows < e.m ? e.n * size : 0;
+    const std::int64_t from = row % now.rows < within.rows ? within.cols * size : 0;
     const std::byte* bytes = now.row(row / now.rows, row % now.rows);
     const std::byte* earlier = stage_.before(set).data() + row * now.row_bytes();
     if (std::memcmp(bytes + from, earlier + from, static_cast<std::size_t>(now.row_bytes() - from)))
@@ -173,13 +182,21 @@ const Freivalds& HostGround::products(int set, std::uint64_t seed) {
   return *kept;
 }
 
+// Only called where C is read, hence of products.
 void HostGround::start_round(int set, std::uint64_t seed) {
   weighed_[static_cast<std::size_t>(set)] = products(set, seed).weigh(c(set));
 }
 
 Ground::Weighing HostGround::weigh_present(int set, double beta, std::uint64_t seed) {
+  if (by_rows(problem_)) {
+    return {compare_by_rows(problem_, view_a(arena_, set), view_b(arena_, set), c(set),
+                            only_moves(problem_))
+                .first,
+            1};
+  }
   const Freivalds& weights = products(set, seed);
-  const Strided a = view_a(arena_, set);
+  std::vector<std::byte> gathered;
+  const Strided a = left_operand(problem_, view_a(arena_, set), gathered);
   Freivalds::Options options;
   options.beta = beta;
   if (beta != 0) {

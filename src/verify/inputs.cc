@@ -3,6 +3,7 @@
 #include "verify/inputs.h"
 
 #include "base/rng.h"
+#include "problem/operations.h"
 #include "verify/ranges.h"
 
 #include <algorithm>
@@ -332,7 +333,17 @@ std::shared_ptr<const Recipe> pointed(std::shared_ptr<Recipe> made, Drawing::For
 
 }  // namespace
 
+bool is_exact(DataKind kind, const Problem& p) {
+  if (p.is_gemm() || p.op == Op::conv2d) return is_exact(kind);
+  return only_moves(p) || (p.function == Function::sum && is_exact(kind));
+}
+
 bool applies(DataKind kind, const Problem& p) {
+  if (!p.is_gemm()) {
+    // The squares of bf16 numbers as large as these leave the range of f32.
+    if (kind == DataKind::large) return p.op != Op::layernorm || p.in == ElementType::f16;
+    return kind != DataKind::split_k && kind != DataKind::cancelling;
+  }
   if (kind == DataKind::split_k) {
     return p.k >= 2 && p.k <= (std::int64_t{1} << 20) && p.acc == Accumulator::f32;
   }
@@ -341,23 +352,26 @@ bool applies(DataKind kind, const Problem& p) {
 }
 
 std::vector<std::byte> draw_a(const Problem& p, DataKind kind, std::uint64_t seed) {
-  return draw_from(table_for(p, kind, Stream::a), p.in, p.batch * p.m * p.k, seed, Stream::a);
+  return draw_from(table_for(p, kind, Stream::a), p.in, p.batch * p.a_rows() * p.a_cols(), seed,
+                   Stream::a);
 }
 
 Operands draw(const Problem& p, DataKind kind, std::uint64_t seed) {
   if (kind == DataKind::split_k) return draw_split_k(p, seed);
-  Operands data{draw_a(p, kind, seed), draw_from(table_for(p, kind, Stream::b), p.in,
-                                                 p.batch * p.n * p.k, seed, Stream::b)};
+  Operands data{draw_a(p, kind, seed),
+                draw_from(table_for(p, kind, Stream::b), p.in, p.batch * p.b_rows() * p.b_cols(),
+                          seed, Stream::b)};
   if (kind == DataKind::cancelling) cancel_halves(p, &data);
   return data;
 }
 
 std::vector<std::byte> plausible_c(const Problem& p, std::uint64_t seed, DataKind kind) {
-  return draw_from(plausible_table(p, kind), p.out, p.batch * p.m * p.n, seed, Stream::c);
+  return draw_from(plausible_table(p, kind), p.out, p.batch * p.c_rows() * p.c_cols(), seed,
+                   Stream::c);
 }
 
 std::vector<std::byte> even_c(const Problem& p, std::uint64_t seed) {
-  return draw_from(even_table(p), p.out, p.batch * p.m * p.n, seed, Stream::c);
+  return draw_from(even_table(p), p.out, p.batch * p.c_rows() * p.c_cols(), seed, Stream::c);
 }
 
 std::shared_ptr<const Recipe> recipe(const Problem& p, DataKind kind, Operand operand,

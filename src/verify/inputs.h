@@ -53,6 +53,9 @@ inline constexpr std::array<std::string_view, 9> kDataKindNames = {
 [[nodiscard]] constexpr bool is_exact(DataKind kind) {
   return kind == DataKind::zero_one || kind == DataKind::signs || kind == DataKind::split_k;
 }
+// The same of a problem: what only moves numbers is exact on all data, what takes exponentials or
+// roots on none.
+[[nodiscard]] bool is_exact(DataKind kind, const Problem& problem);
 // Whether the kind can test this problem (split_k wants K >= 2 and an f32 accumulator; large and
 // cancelling data may leave the range of an f16 accumulator).
 [[nodiscard]] bool applies(DataKind kind, const Problem& problem);

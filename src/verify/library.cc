@@ -3,6 +3,7 @@
 #include "verify/library.h"
 
 #include "base/rng.h"
+#include "verify/operation.h"
 
 #include <algorithm>
 #include <cmath>
@@ -49,7 +50,7 @@ std::shared_ptr<DataSet> DataLibrary::make(DataKind kind, std::uint64_t seed) co
   set->operands = draw(problem_, kind, seed);
   set->reference =
       reference(problem_, packed_a(problem_, set->operands.a), packed_b(problem_, set->operands.b),
-                whole(problem_), !is_exact(kind), seed);
+                whole(problem_), !is_exact(kind, problem_), seed);
   return set;
 }
 
@@ -76,12 +77,18 @@ std::shared_ptr<const DataSet> DataLibrary::fresh(DataKind kind, std::uint64_t s
   return make(kind, seed);
 }
 
-std::array<Extent, 5> ragged_extents(const Problem& p) {
-  std::array<Extent, 5> extents = {{{p.m - 1, p.n - 1, p.k - 1},
-                                    {p.m / 2 + 1, p.n / 3 + 1, p.k / 2 + 1},
-                                    {1, p.n, p.k},
-                                    {p.m, 1, 1},
-                                    {p.m, p.n, 0}}};
+std::vector<Extent> ragged_extents(const Problem& p) {
+  std::vector<Extent> extents = {{p.m - 1, p.n - 1, p.k - 1},
+                                 {p.m / 2 + 1, p.n / 3 + 1, p.k / 2 + 1},
+                                 {1, p.n, p.k},
+                                 {p.m, 1, 1},
+                                 {p.m, p.n, 0}};
+  if (!p.is_gemm()) {
+    // Inner dimensions they have none, and of nothing there is no maximum.
+    extents.pop_back();
+    for (Extent& e : extents)
+      e = {std::max<std::int64_t>(e.m, 1), std::max<std::int64_t>(e.n, 1), 1};
+  }
   for (Extent& e : extents) {
     e = {std::clamp<std::int64_t>(e.m, 0, p.m), std::clamp<std::int64_t>(e.n, 0, p.n),
          std::clamp<std::int64_t>(e.k, 0, p.k)};
@@ -98,8 +105,13 @@ const std::vector<RaggedFeed>& DataLibrary::ragged() {
     const Strided a = packed_a(p, set->operands.a);
     const Strided b = packed_b(p, set->operands.b);
     set->reference = reference(p, a, b, e, true, seed_);
-    poison_rest(a, p.a_transposed ? e.k : e.m, p.a_transposed ? e.m : e.k);
-    poison_rest(b, p.b_transposed ? e.n : e.k, p.b_transposed ? e.k : e.n);
+    if (by_rows(p)) {
+      poison_rest(a, e.m, e.n);
+      poison_rest(b, b.rows, std::min(e.n, b.cols));
+    } else {
+      poison_rest(a, p.a_transposed ? e.k : e.m, p.a_transposed ? e.m : e.k);
+      poison_rest(b, p.b_transposed ? e.n : e.k, p.b_transposed ? e.k : e.n);
+    }
     ragged_.push_back({e, std::move(set)});
   }
   return ragged_;
@@ -118,6 +130,14 @@ std::shared_ptr<const DataSet> with_one_changed(const Problem& p, const DataSet&
     return p.b_transposed ? element(b, batch, j, k) : element(b, batch, k, j);
   };
   Rng rng(seed, 0x0e);
+  if (!p.is_gemm()) {
+    const Strided& matrix = in_a || b.rows == 0 ? a : b;
+    const std::int64_t count = matrix.rows * matrix.cols;
+    const auto at = static_cast<std::int64_t>(rng.below(static_cast<std::uint64_t>(count)));
+    store(p.in, matrix.data, at, load(p.in, matrix.data, at) == 0 ? 1 : 0);
+    changed->reference = reference(p, a, b, whole(p), !is_exact(set.kind, p), set.seed);
+    return changed;
+  }
   const auto below = [&](std::int64_t bound) {
     return static_cast<std::int64_t>(rng.below(static_cast<std::uint64_t>(bound)));
   };

@@ -24,7 +24,7 @@ struct DataSet final : Feed {
 };
 
 // The sizes that a kernel with run-time sizes is tried on besides its own.
-[[nodiscard]] std::array<Extent, 5> ragged_extents(const Problem& problem);
+[[nodiscard]] std::vector<Extent> ragged_extents(const Problem& problem);
 
 class DataLibrary {
  public:

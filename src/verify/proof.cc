@@ -4,6 +4,7 @@
 #include "verify/proof.h"
 
 #include "verify/freivalds.h"
+#include "verify/operation.h"
 
 #include <fmt/format.h>
 
@@ -54,7 +55,9 @@ Verdict Proof::quick() {
     return verdict_;
   }
   const DataKind exact = applies(DataKind::split_k, problem_) ? DataKind::split_k : DataKind::signs;
-  const char* rule = exact == DataKind::split_k ? "exact-split-k" : "exact-signs";
+  const char* rule = !is_exact(exact, problem_)   ? "bound"
+                     : exact == DataKind::split_k ? "exact-split-k"
+                                                  : "exact-signs";
   static_cast<void>(check(step(rule, Fill::nan), ground_.fixed(exact)) &&
                     fresh_bound(Depth::brief) && check(step("poison", Fill::plausible), fresh_));
   return verdict_;
@@ -104,7 +107,7 @@ bool Proof::check(const Step& s, const FeedPointer& data) {
 
 bool Proof::judge(const Step& s, const Feed& data) {
   if (!passed(ground_.intact(s.set))) return false;
-  const bool exact = is_exact(data.kind);
+  const bool exact = is_exact(data.kind, problem_);
   const bool norm = data.kind == DataKind::normal || data.kind == DataKind::uniform;
   const Agreement agreement = ground_.compare(s.set, data, {s.alpha, s.beta, 1}, norm);
   if (!passed({})) return false;
@@ -129,8 +132,8 @@ bool Proof::judge(const Step& s, const Feed& data) {
     const bool no_error = data.kind == DataKind::split_k;
     if (const auto off = ground_.weigh(s.set, data, no_error, seed_ + calls_)) {
       return passed({Outcome::wrong, s.rule,
-                     fmt::format("{} data, weighted sums of {} results: {}", name_of(data.kind),
-                                 freivalds_group(problem_.out), off->text())});
+                     fmt::format("{} data, {}: {}", name_of(data.kind), weighed_what(problem_),
+                                 off->text())});
     }
   }
   return passed({});
@@ -172,7 +175,9 @@ bool Proof::exact_rules() {
   const Fill fill = base_beta_ != 0 ? Fill::even : Fill::nan;
   for (const ExactRule& rule : kExactRules) {
     if (!applies(rule.kind, problem_)) continue;
-    if (!check(step(rule.rule, fill), ground_.fixed(rule.kind))) return false;
+    // Integers are data like others where exponentials or roots are taken.
+    const char* name = is_exact(rule.kind, problem_) ? rule.rule : "bound";
+    if (!check(step(name, fill), ground_.fixed(rule.kind))) return false;
   }
   return true;
 }

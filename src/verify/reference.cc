@@ -3,6 +3,7 @@
 #include "verify/reference.h"
 
 #include "base/rng.h"
+#include "verify/operation.h"
 
 #include <algorithm>
 #include <numeric>
@@ -72,8 +73,12 @@ void compute(const Grid<float>& a, const Grid<float>& b, const Extent& extent, b
 
 }  // namespace
 
-Reference reference(const Problem& p, const Strided& a, const Strided& b, const Extent& extent,
-                    bool with_magnitude, std::uint64_t seed, std::int64_t most) {
+Reference reference(const Problem& p, const Strided& stored_a, const Strided& b,
+                    const Extent& extent, bool with_magnitude, std::uint64_t seed,
+                    std::int64_t most) {
+  if (by_rows(p)) return reference_by_rows(p, stored_a, b, extent, seed);
+  std::vector<std::byte> gathered;
+  const Strided a = left_operand(p, stored_a, gathered);
   Reference result;
   result.k = extent.k;
   if (extent.m == 0 || extent.n == 0 || p.batch == 0) return result;

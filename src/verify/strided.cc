@@ -57,7 +57,7 @@ Strided view_b(const Arena& arena, int set) {
 Strided view_c(const Arena& arena, int set, Owner owner) {
   const Problem& p = arena.problem();
   const tw_cpu_gemm_args x = arguments(p, arena.layout(), arena.base(), set, owner, 1, 0);
-  return {arena.c(set, owner).data(), p.out, p.m, p.n, p.batch, x.ldc, x.stride_c};
+  return {arena.c(set, owner).data(), p.out, p.c_rows(), p.c_cols(), p.batch, x.ldc, x.stride_c};
 }
 
 Strided packed_a(const Problem& p, std::span<std::byte> bytes) {
@@ -67,7 +67,7 @@ Strided packed_b(const Problem& p, std::span<std::byte> bytes) {
   return packed(bytes, p.in, p.b_rows(), p.b_cols(), p.batch);
 }
 Strided packed_c(const Problem& p, std::span<std::byte> bytes) {
-  return packed(bytes, p.out, p.m, p.n, p.batch);
+  return packed(bytes, p.out, p.c_rows(), p.c_cols(), p.batch);
 }
 
 void put(const Strided& to, std::span<const std::byte> packed) {

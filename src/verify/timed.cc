@@ -2,7 +2,7 @@
 // Data before and checks after each timed round; see timed.h.
 #include "verify/timed.h"
 
-#include "verify/freivalds.h"
+#include "verify/operation.h"
 
 #include <fmt/format.h>
 
@@ -66,9 +66,9 @@ Finding TimedOutputs::check_set(int set) {
   const Ground::Weighing weighing =
       ground_.weigh_present(set, beta_, seed_ + static_cast<std::uint64_t>(set));
   if (weighing.off) {
-    return {Outcome::wrong, "timed-outputs",
-            fmt::format("operand set {}, weighted sums of {} results: {}", set,
-                        freivalds_group(problem_.out), weighing.off->text())};
+    return {
+        Outcome::wrong, "timed-outputs",
+        fmt::format("operand set {}, {}: {}", set, weighed_what(problem_), weighing.off->text())};
   }
   if (set != 0) return {};
   const Agreement agreement =

@@ -135,14 +135,17 @@ TEST(Conversion, UsesTheInstructionsThatTheDeviceLists) {
 }
 
 TEST(ConversionTeam, EveryPartRunsOncePerRound) {
-  ConversionTeam team({}, 3);
-  ASSERT_EQ(team.threads(), 3);
-  std::array<int, 3> seen{};
-  for (int round = 0; round < 2000; ++round) {
-    team.run([&](int part, int parts) {
-      seen[static_cast<std::size_t>(part)] += parts == 3 ? 1 : 1000000;
-    });
-    for (const int count : seen) ASSERT_EQ(count, round + 1);
+  using enum ConversionTeam::Waiting;
+  for (const auto& [waiting, rounds] : {std::pair(asleep, 1000), std::pair(spinning, 100)}) {
+    ConversionTeam team({}, 3, waiting);
+    ASSERT_EQ(team.threads(), 3);
+    std::array<int, 3> seen{};
+    for (int round = 0; round < rounds; ++round) {
+      team.run([&](int part, int parts) {
+        seen[static_cast<std::size_t>(part)] += parts == 3 ? 1 : 1000000;
+      });
+      for (const int count : seen) ASSERT_EQ(count, round + 1);
+    }
   }
 }
 

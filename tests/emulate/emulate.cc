@@ -7,6 +7,7 @@
 #include "base/rng.h"
 #include "base/subprocess.h"
 #include "emulate/machine.h"
+#include "verify/operation.h"
 
 #include <dlfcn.h>
 #include <fmt/format.h>
@@ -88,8 +89,62 @@ void draw(Guarded& into, ElementType type, std::int64_t rows, std::int64_t colum
   }
 }
 
+// Of an operation besides gemm: numbers of many magnitudes where the call looks, NaN elsewhere.
+Operands operands_of_operation(const EmulatedCall& call) {
+  const Problem& p = call.problem;
+  const auto bytes = [](ElementType type, std::int64_t rows, std::int64_t stride) {
+    return static_cast<std::int64_t>(size_of(type)) * rows * stride;
+  };
+  Operands out{Guarded(bytes(p.in, p.a_rows(), p.a_stride())),
+               Guarded(bytes(p.in, p.b_rows(), p.b_stride())),
+               Guarded(bytes(p.out, p.c_rows(), p.c_stride())),
+               {}};
+  Rng rng(call.seed, 7);
+  const auto fill = [&](Guarded& into, std::int64_t rows, std::int64_t stride) {
+    for (std::int64_t r = 0; r < rows; ++r) {
+      for (std::int64_t c = 0; c < call.sizes.n; ++c) {
+        store(p.in, into.data(), r * stride + c, 8 * rng.uniform() - 4);
+      }
+    }
+  };
+  fill(out.a, call.sizes.m, p.a_stride());
+  fill(out.b, p.b_rows(), p.b_stride());
+  return out;
+}
+
+// What is wrong with C; beyond the call's sizes it must be what it was.
+std::string wrong_operation(const EmulatedCall& call, Operands& operands) {
+  Problem p = call.problem;
+  const auto view = [](Guarded& memory, ElementType type, std::int64_t rows, std::int64_t cols,
+                       std::int64_t stride) {
+    return Strided{memory.data(), type, rows, cols, 1, stride, rows * stride};
+  };
+  p.lda = p.a_stride();
+  p.ldb = p.b_rows() == 0 ? 0 : p.b_stride();
+  p.ldc = p.c_stride();
+  const std::int64_t all = p.c_rows() * p.ldc;
+  p.m = call.sizes.m;
+  p.n = call.sizes.n;
+  const Agreement agreement = compare_by_rows(
+      p, view(operands.a, p.in, p.a_rows(), p.a_cols(), p.lda),
+      view(operands.b, p.in, p.b_rows(), p.b_cols(), p.ldb),
+      view(operands.c, p.out, p.c_rows(), p.c_cols(), p.ldc), is_exact(DataKind::normal, p));
+  if (agreement.first) return agreement.first->text();
+  const auto size = static_cast<std::int64_t>(size_of(p.out));
+  for (std::int64_t i = 0; i < all; ++i) {
+    if (i / p.ldc < p.c_rows() && i % p.ldc < p.c_cols()) continue;
+    const std::byte* at = operands.c.data() + i * size;
+    if (std::any_of(at, at + size, [](std::byte b) { return b != std::byte{emu::kPoison}; })) {
+      return fmt::format("row {} column {} is beyond the call and was written", i / p.ldc,
+                         i % p.ldc);
+    }
+  }
+  return "";
+}
+
 Operands operands_of(const EmulatedCall& call) {
   const Problem& p = call.problem;
+  if (!p.is_gemm()) return operands_of_operation(call);
   const auto bytes = [&](ElementType type, std::int64_t rows, std::int64_t stride) {
     return static_cast<std::int64_t>(size_of(type)) * rows * stride * p.batch;
   };
@@ -324,6 +379,7 @@ std::string run_here(const std::filesystem::path& object, const Launch& launch,
   if (!std::all_of(workspace.data(), workspace.data() + asked->zeroed_bytes, zero)) {
     return "the head of the workspace is not zero behind the kernel";
   }
+  if (!call.problem.is_gemm()) return wrong_operation(call, operands);
   // Approximated activations may fall on the other side of a rounding.
   const double off = call.activation > 1 ? 2 * unit_roundoff(call.problem.out) + 4e-6 : 0;
   return compare(call.problem, operands.wanted, operands.c.data(), off);

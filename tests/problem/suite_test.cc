@@ -216,7 +216,7 @@ TEST(Share, PartsTogetherAreTheWhole) {
 
 TEST(Builtin, ComeWithTheProgramWhole) {
   EXPECT_EQ(builtin_suites(),
-            (std::vector<std::string>{"demo", "grid1000", "llm", "odd", "untuned200"}));
+            (std::vector<std::string>{"demo", "general", "grid1000", "llm", "odd", "untuned200"}));
   for (const auto& name : builtin_suites()) {
     const auto suite = read_suite("@" + name);
     ASSERT_TRUE(suite);

@@ -5,6 +5,7 @@
 #include "device/invented_gpu.h"
 #include "program/devices.h"
 #include "program/family_cuda.h"
+#include "program/family_cuda_general.h"
 #include "program/program.h"
 
 #include <gmock/gmock.h>
@@ -96,7 +97,8 @@ TEST(Refusals, EachRuleRefusesAloneAndSaysWhy) {
     EXPECT_THAT(refused.front().reason, HasSubstr(std::string(trim(cells[5])))) << line;
     fired.insert(std::string(program->family().name) + " " + refused.front().rule);
   }
-  for (const Family* family : {&sm80_family(), &sm90_family()}) {
+  for (const Family* family :
+       {&sm80_family(), &sm90_family(), &cuda_rows_family(), &cuda_transpose_family()}) {
     for (const Rule& rule : family->rules) {
       EXPECT_TRUE(fired.contains(std::string(family->name) + " " + std::string(rule.name)))
           << family->name << ": no case of " << rule.name;

@@ -12,11 +12,6 @@
 namespace tilewright {
 namespace {
 
-struct IsaText {
-  std::string_view word, header, type;
-  std::vector<std::string_view> flags;
-};
-
 const std::array<IsaText, 4>& isa_texts() {
   // avx512bf16 is declared by the same header as avx512.
   static const std::array<IsaText, 4> table = {{
@@ -40,12 +35,6 @@ const std::array<IsaText, 4>& isa_texts() {
 // loop.
 constexpr std::array<std::string_view, 3> kCommonFlags = {"-O2", "-fno-asynchronous-unwind-tables",
                                                           "-fno-tree-loop-distribute-patterns"};
-
-std::vector<std::string> flags_of(const IsaText& isa) {
-  std::vector<std::string> flags(kCommonFlags.begin(), kCommonFlags.end());
-  flags.insert(flags.end(), isa.flags.begin(), isa.flags.end());
-  return flags;
-}
 
 // How a decision is written in the plan of its form: `.kc = 256` or `.split = Split::kN`.
 struct Field {
@@ -97,11 +86,6 @@ std::string plan_fields(const Program& program) {
   return fmt::format("{}", fmt::join(fields, ", "));
 }
 
-std::string_view element_type(ElementType type) {
-  constexpr std::array<std::string_view, 3> kNames = {"F16", "Bf16", "float"};
-  return kNames[static_cast<std::size_t>(type)];
-}
-
 std::string layout_constant(const Problem& p) {
   return fmt::format("Layout::k{}{}", p.a_transposed ? 'T' : 'N', p.b_transposed ? 'T' : 'N');
 }
@@ -136,11 +120,22 @@ std::string workspace_expression(const Program& p) {
   return fmt::format("threads*({}+{})", packed, parts);
 }
 
+}  // namespace
+
 const IsaText& isa_text(std::string_view word) {
   return *std::ranges::find(isa_texts(), word, &IsaText::word);
 }
 
-}  // namespace
+std::vector<std::string> flags_of(const IsaText& isa) {
+  std::vector<std::string> flags(kCommonFlags.begin(), kCommonFlags.end());
+  flags.insert(flags.end(), isa.flags.begin(), isa.flags.end());
+  return flags;
+}
+
+std::string_view element_text(ElementType type) {
+  constexpr std::array<std::string_view, 3> kNames = {"F16", "Bf16", "float"};
+  return kNames[static_cast<std::size_t>(type)];
+}
 
 Source cpu_source(const Program& program, const Problem& problem) {
   const IsaText& isa = isa_text(program.word("isa"));
@@ -168,8 +163,8 @@ Source cpu_source(const Program& program, const Problem& problem) {
       "void tw_kernel(const tw_cpu_gemm_args* args, const tw_cpu_team* team) {{\n"
       "  {}<{}, Problem, kPlan>(*args, *team);\n"
       "}}\n",
-      program.text(), to_text(problem), isa.header, form, element_type(problem.in),
-      element_type(problem.out), layout_constant(problem), sizes, plan_type, plan_fields(program),
+      program.text(), to_text(problem), isa.header, form, element_text(problem.in),
+      element_text(problem.out), layout_constant(problem), sizes, plan_type, plan_fields(program),
       form, isa.type);
   source.flags = flags_of(isa);
   source.launch.threads = static_cast<int>(program.number("threads"));

@@ -13,6 +13,10 @@ namespace tilewright {
 [[nodiscard]] Source sm90_source(const Program& program, const Problem& problem,
                                  const Device& device, Form form);
 
+// A program of one of the families of family_cuda_general.h.
+[[nodiscard]] Source cuda_general_source(const Program& program, const Problem& problem,
+                                         const Device& device);
+
 // Compiler flags for `device`: its own architecture, with what is specific to it.
 [[nodiscard]] std::vector<std::string> cuda_flags(const Device& device);
 

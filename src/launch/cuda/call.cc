@@ -321,7 +321,7 @@ class Resolver {
 
 CudaStrides strides_of(const Problem& p) {
   const std::int64_t lda = p.a_stride(), ldb = p.b_stride(), ldc = p.c_stride();
-  return {lda, ldb, ldc, p.a_rows() * lda, p.b_rows() * ldb, p.m * ldc};
+  return {lda, ldb, ldc, p.a_rows() * lda, p.b_rows() * ldb, p.c_rows() * ldc};
 }
 
 std::size_t argument_bytes(std::string_view word) {

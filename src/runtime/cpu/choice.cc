@@ -120,6 +120,10 @@ Chooser::Served Chooser::served(const WisdomEntry& entry) const {
     result.refusal = "its problem cannot be read";
     return result;
   }
+  if (!problem->is_gemm()) {
+    result.refusal = "it is no product";
+    return result;
+  }
   const std::string shape = shape_of(entry.program);
   Call call;
   call.in = problem->in;

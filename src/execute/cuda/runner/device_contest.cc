@@ -220,7 +220,7 @@ CudaGemm DeviceContest::gemm(int set, float alpha, float beta) const {
           .batch = p.batch,
           .stride_a = p.a_rows() * lda,
           .stride_b = p.b_rows() * ldb,
-          .stride_c = p.m * ldc,
+          .stride_c = p.c_rows() * ldc,
           .alpha = alpha,
           .beta = beta};
 }
