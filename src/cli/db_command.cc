@@ -2,6 +2,7 @@
 // tilewright db: what is recorded, and merging databases of several hosts.
 #include "cli/command.h"
 
+#include "replay/tables.h"
 #include "trial/trial.h"
 
 #include <fmt/format.h>
@@ -77,13 +78,23 @@ Result<int> stats(const Cli& cli) {
   return 0;
 }
 
+// From another database, or from a file of trials such as those in results/.
+Result<std::int64_t> merge_from(Database& database, const std::string& path) {
+  if (path.ends_with(".jsonl") || path.ends_with(".jsonl.gz")) {
+    const Result<std::vector<Trial>> trials = read_trials(path);
+    if (!trials) return tl::unexpected(trials.error());
+    return database.insert(*trials);
+  }
+  const Result<Database> other = Database::open(path, Database::Access::read_only);
+  if (!other) return tl::unexpected(other.error());
+  return database.merge(*other);
+}
+
 Result<int> merge_into(const Cli& cli, const DbFlags& flags) {
   Result<Database> database = open_database(cli, Database::Access::read_write);
   if (!database) return tl::unexpected(database.error());
   for (const std::string& path : flags.sources) {
-    Result<Database> other = Database::open(path, Database::Access::read_only);
-    if (!other) return tl::unexpected(other.error());
-    Result<std::int64_t> added = database->merge(*other);
+    const Result<std::int64_t> added = merge_from(*database, path);
     if (!added) return tl::unexpected(added.error());
     print(fmt::format("{}: {} new trials\n", path, *added));
   }
@@ -98,7 +109,8 @@ void add_db(CLI::App& app, Cli& cli) {
       "The trial database\n\nExamples:\n"
       "  tilewright db stats\n"
       "  tilewright db show --problem 'gemm 8x1024x3584 bf16 nn' --outcome wrong\n"
-      "  tilewright db merge host1.db host2.db --db all.db");
+      "  tilewright db merge host1.db host2.db --db all.db\n"
+      "  tilewright db merge results/h200/sweep.jsonl.gz --db all.db");
   db->require_subcommand(1);
   const auto flags = std::make_shared<DbFlags>();
   CLI::App* show_command = db->add_subcommand("show", "Trials, newest last");
@@ -112,8 +124,10 @@ void add_db(CLI::App& app, Cli& cli) {
       [&cli, flags] { cli.action = [&cli, flags] { return show(cli, *flags); }; });
   db->add_subcommand("stats", "How many trials, how they ended, on which devices")
       ->callback([&cli] { cli.action = [&cli] { return stats(cli); }; });
-  CLI::App* merge_command = db->add_subcommand("merge", "Add the trials of other databases");
-  merge_command->add_option("sources", flags->sources, "Databases to read")->required();
+  CLI::App* merge_command = db->add_subcommand("merge", "Add the trials of others");
+  merge_command
+      ->add_option("sources", flags->sources, "Databases, or files of trials: .jsonl, .jsonl.gz")
+      ->required();
   merge_command->callback(
       [&cli, flags] { cli.action = [&cli, flags] { return merge_into(cli, *flags); }; });
 }

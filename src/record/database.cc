@@ -208,6 +208,21 @@ Result<std::optional<Trial>> Database::best(const std::string& problem, const st
   });
 }
 
+Result<std::int64_t> Database::insert(std::span<const Trial> trials) {
+  if (auto s = state_->writable(); !s) return tl::unexpected(s.error());
+  const std::lock_guard lock(state_->mutex);
+  return attempt(state_->path, [&]() -> Result<std::int64_t> {
+    SQLite::Transaction transaction(*state_->db, SQLite::TransactionBehavior::IMMEDIATE);
+    SQLite::Statement insertion(*state_->db, kInsert);
+    std::int64_t added = 0;
+    for (const Trial& trial : trials) {
+      added += insert_row(insertion, trial, to_json(trial)) ? 1 : 0;
+    }
+    transaction.commit();
+    return added;
+  });
+}
+
 Result<std::int64_t> Database::merge(const Database& other) {
   if (auto s = state_->writable(); !s) return tl::unexpected(s.error());
   if (&other == this) return 0;

@@ -11,6 +11,7 @@
 #include <filesystem>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -38,6 +39,9 @@ class Database {
   // Durable when it returns (fsynced; sqlite_file.cc says what that is worth). True if the row is
   // new.
   [[nodiscard]] Result<bool> insert(const Trial& trial);
+  // Adds those that are not here; returns how many. All or none, and durable at the end, not after
+  // each.
+  [[nodiscard]] Result<std::int64_t> insert(std::span<const Trial> trials);
   // Puts a profile into the trial of this id, in place of one that it had; all else of its line
   // stays, fields of a later writer too. False if there is no such trial.
   [[nodiscard]] Result<bool> set_profile(const std::string& id, const Profile& profile);

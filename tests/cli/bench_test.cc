@@ -106,6 +106,14 @@ TEST(Bench, RecordsASuiteResumesAndReports) {
   EXPECT_EQ(run_in(place, {"report", "--suite", "tiny.csv", "--device", "cuda"}).exit_code, 1);
   EXPECT_EQ(run_in(place, {"report", "--suite", "demo"}).exit_code, 1);
 
+  // A file of trials is as good as the database that it came from.
+  const Completion shown = run_in(place, {"db", "show", "--limit", "0", "--format", "jsonl"});
+  ASSERT_TRUE(write_file_atomically(place.file("trials.jsonl"), shown.output));
+  const std::string copy = place.file("copy.db");
+  const Completion read = run_in(place, {"db", "merge", place.file("trials.jsonl"), "--db", copy});
+  EXPECT_EQ(read.exit_code, 0) << read.output;
+  EXPECT_THAT(read.output, HasSubstr(fmt::format("trials.jsonl: {} new trials", before + 2)));
+
   ASSERT_TRUE(write_file_atomically(place.file("other.csv"), "m,n,k,theirs\n4,8,8,0.001\n"));
   const Completion compared = run_in(place, {"report", "--suite", "tiny.csv", "--compare",
                                              "other.csv", "--match", "theirs=nn.ours"});

@@ -103,6 +103,19 @@ TEST(database, the_same_trial_is_one_row) {
   EXPECT_EQ(database.count({}).value(), 2);
 }
 
+TEST(database, many_at_once_are_added_as_one_by_one) {
+  const ScratchDirectory scratch;
+  Database database = open_or_die(scratch / "t.db", kWrite);
+  ASSERT_TRUE(database.insert(made_trial(2)));
+  const std::vector<Trial> three = {made_trial(1), made_trial(2), made_trial(3)};
+  EXPECT_EQ(database.insert(three).value(), 2);
+  EXPECT_EQ(database.insert(three).value(), 0);
+  EXPECT_EQ(database.insert(std::span<const Trial>{}).value(), 0);
+  EXPECT_EQ(database.select({}).value().size(), 3U);
+  Database reader = open_or_die(scratch / "t.db", kRead);
+  EXPECT_EQ(reader.insert(three).error().code, ErrorCode::usage);
+}
+
 TEST(database, queries_match_each_field) {
   const ScratchDirectory scratch;
   Database database = open_or_die(scratch / "t.db", kWrite);
