@@ -27,7 +27,7 @@ struct Expert {
 };
 
 // The order of tiles is order_of's and the sizes are lineup.h's, where not wished.
-constexpr std::array<Expert, 77> kExperts = {{
+constexpr std::array<Expert, 78> kExperts = {{
     {Regime::tiny, "sm90 schedule=cooperative consumers=1 tile_m=64 tile_n=16 tile_k=64 stages=2"},
     {Regime::tiny, "sm90 schedule=single tile_m=64 tile_n=16 tile_k=128 stages=2"},
     {Regime::tiny, "sm90 schedule=cooperative consumers=1 tile_m=64 tile_n=16 tile_k=128 stages=4"},
@@ -137,6 +137,9 @@ constexpr std::array<Expert, 77> kExperts = {{
      "epilogue=tma"},
     {Regime::middle,
      "sm90 schedule=cooperative consumers=1 tile_m=64 tile_n=192 tile_k=64 stages=6 epilogue=tma"},
+    // M of 128 and wide matrices of weights to stream: two rows of tiles in one wave.
+    {Regime::middle,
+     "sm90 schedule=cooperative consumers=1 tile_m=64 tile_n=256 tile_k=64 stages=5 epilogue=tma"},
     {Regime::middle,
      "sm90 schedule=cooperative consumers=2 tile_m=128 tile_n=256 tile_k=64 stages=4 "
      "grid=persistent in_flight=0 epilogue=deferred"},
@@ -232,7 +235,7 @@ constexpr std::array<Expert, 77> kExperts = {{
 }};
 
 // The palette. Rings are as long as fits and K fills, up to kLongestRing.
-constexpr std::array<std::string_view, 27> kTiles90 = {
+constexpr std::array<std::string_view, 28> kTiles90 = {
     "schedule=cooperative consumers=1 tile_m=64 tile_n=16 tile_k=64",
     "schedule=single tile_m=64 tile_n=16 tile_k=128",
     "schedule=single tile_m=64 tile_n=32 tile_k=128",
@@ -244,6 +247,7 @@ constexpr std::array<std::string_view, 27> kTiles90 = {
     "schedule=cooperative consumers=1 tile_m=64 tile_n=128 tile_k=64",
     "schedule=cooperative consumers=1 tile_m=64 tile_n=128 tile_k=128",
     "schedule=cooperative consumers=1 tile_m=64 tile_n=192 tile_k=64",
+    "schedule=cooperative consumers=1 tile_m=64 tile_n=256 tile_k=64",
     "schedule=cooperative consumers=2 tile_m=128 tile_n=64 tile_k=64",
     "schedule=cooperative consumers=2 tile_m=128 tile_n=64 tile_k=128",
     "schedule=cooperative consumers=2 tile_m=128 tile_n=96 tile_k=64",

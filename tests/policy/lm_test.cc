@@ -93,6 +93,12 @@ TEST_F(LanguagePolicy, WhatIsMissingIsNamedWithTheFix) {
   EXPECT_THAT(policy.error().hint, HasSubstr("tilewright train"));
 }
 
+TEST_F(LanguagePolicy, TheWeightsThatShipAreFound) {
+  const Result<std::filesystem::path> found = find_weights({});
+  ASSERT_TRUE(found) << found.error().message;
+  EXPECT_EQ(found->filename(), "lm.safetensors");
+}
+
 TEST_F(LanguagePolicy, ALearnerOfAnotherVersionIsRefused) {
   Json other = hello();
   other["vocabulary"] = "another";
