@@ -220,17 +220,9 @@ Result<OnednnApi::Primitive> OnednnApi::matmul(void* engine, const OnednnMatmul&
   if (!described) return tl::unexpected(described.error());
 
   Primitive result;
-  const char* name = nullptr;
-  if (call_.primitive_desc_query(described->get(), kQueryName, 0, &name) == kSuccess && name) {
-    result.implementation = name;
-  }
-  raw = nullptr;
-  status = call_.primitive_create(&raw, described->get());
-  result.primitive = OnednnHandle(raw, call_.primitive_destroy);
+  status = create(result, described->get());
   const auto memory = [&](OnednnHandle& into, const void* descriptor, void* data) {
-    void* made = nullptr;
-    if (status == kSuccess) status = call_.memory_create(&made, descriptor, engine, data);
-    into = OnednnHandle(made, call_.memory_destroy);
+    if (status == kSuccess) status = create(into, engine, descriptor, data);
   };
   memory(result.a, operands[0].get(), nullptr);
   memory(result.b, operands[1].get(), nullptr);
@@ -246,6 +238,24 @@ Result<OnednnApi::Primitive> OnednnApi::matmul(void* engine, const OnednnMatmul&
   }
   if (auto s = succeeded(status, "primitive"); !s) return tl::unexpected(s.error());
   return result;
+}
+
+int OnednnApi::create(Primitive& into, const void* described) const {
+  const char* name = nullptr;
+  if (call_.primitive_desc_query(described, kQueryName, 0, &name) == kSuccess && name) {
+    into.implementation = name;
+  }
+  void* raw = nullptr;
+  const int status = call_.primitive_create(&raw, described);
+  into.primitive = OnednnHandle(raw, call_.primitive_destroy);
+  return status;
+}
+
+int OnednnApi::create(OnednnHandle& into, void* engine, const void* descriptor, void* data) const {
+  void* made = nullptr;
+  const int status = call_.memory_create(&made, descriptor, engine, data);
+  into = OnednnHandle(made, call_.memory_destroy);
+  return status;
 }
 
 Status OnednnApi::execute(const Primitive& p, void* stream, const void* a, const void* b,

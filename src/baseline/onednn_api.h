@@ -124,6 +124,12 @@ class OnednnApi {
   };
   struct Descriptor;  // of a memory, either version
 
+  // Both return oneDNN's status. The primitive that `described` asks for, and its name;
+  [[nodiscard]] int create(Primitive& into, const void* described) const;
+  // a memory at `data`, which may come later.
+  [[nodiscard]] int create(OnednnHandle& into, void* engine, const void* descriptor,
+                           void* data) const;
+
   [[nodiscard]] Result<OnednnHandle> post_ops(float alpha, float beta) const;
   [[nodiscard]] Result<Descriptor> descriptor(const OnednnOperand& operand) const;
   [[nodiscard]] Result<OnednnHandle> primitive_descriptor(void* engine,

@@ -168,17 +168,9 @@ Result<OnednnApi::Primitive> OnednnApi::operation(void* engine, const Problem& p
   if (!described) return tl::unexpected(described.error());
 
   Primitive result;
-  const char* name = nullptr;
-  if (call_.primitive_desc_query(described->get(), kQueryName, 0, &name) == kSuccess && name) {
-    result.implementation = name;
-  }
-  raw = nullptr;
-  status = call_.primitive_create(&raw, described->get());
-  result.primitive = OnednnHandle(raw, call_.primitive_destroy);
+  status = create(result, described->get());
   const auto memory = [&](OnednnHandle& into, const void* descriptor, void* data) {
-    void* made = nullptr;
-    if (status == kSuccess) status = call_.memory_create(&made, descriptor, engine, data);
-    into = OnednnHandle(made, call_.memory_destroy);
+    if (status == kSuccess) status = create(into, engine, descriptor, data);
   };
   memory(result.a, a->get(), nullptr);
   memory(result.c, c->get(), nullptr);

@@ -16,13 +16,7 @@ namespace {
 
 using Reason = std::optional<std::string>;
 
-// What an instruction set offers to the rules.
-struct Isa {
-  std::string_view name;
-  std::vector<std::string_view> needs;  // device features
-  std::int64_t width;                   // f32 lanes of a register
-  std::int64_t registers;
-};
+using namespace cpu_family_parts;
 
 const std::array<Isa, 4>& isas() {
   static const std::array<Isa, 4> table = {{
@@ -32,10 +26,6 @@ const std::array<Isa, 4>& isas() {
       {"avx512bf16", {"avx512f", "avx512bw", "avx512dq", "avx512vl", "avx512bf16"}, 16, 32},
   }};
   return table;
-}
-
-const Isa& isa_of(const Choices& c) {
-  return *std::ranges::find(isas(), c.word("isa"), &Isa::name);
 }
 
 // Blocks of 0 stand for the whole dimension.
@@ -132,23 +122,8 @@ std::vector<Rule> rules() {
          if (p.in != ElementType::f32) return std::nullopt;
          return "f32 inputs: this family multiplies f16 and bf16";
        }},
-      {"device-kind",
-       {},
-       [](const Choices&, const Problem&, const Device& d) -> Reason {
-         if (d.kind == DeviceKind::cpu) return std::nullopt;
-         return "the device is not a CPU";
-       }},
-      {"isa-available",
-       {"isa"},
-       [](const Choices& c, const Problem&, const Device& d) -> Reason {
-         for (const std::string_view feature : isa_of(c).needs) {
-           if (!d.has(feature)) {
-             return fmt::format("isa={} needs {}, which this device does not have", c.word("isa"),
-                                feature);
-           }
-         }
-         return std::nullopt;
-       }},
+      device_kind_rule(),
+      isa_rule(),
       {"isa-type",
        {"isa"},
        [](const Choices& c, const Problem& p, const Device&) -> Reason {
@@ -174,13 +149,7 @@ std::vector<Rule> rules() {
          }
          return std::nullopt;
        }},
-      {"threads-available",
-       {"threads"},
-       [](const Choices& c, const Problem&, const Device& d) -> Reason {
-         if (c.number("threads") <= d.cores) return std::nullopt;
-         return fmt::format("threads={} but the device offers {} cores", c.word("threads"),
-                            d.cores);
-       }},
+      threads_rule(),
       {"split-shares",
        {"threads", "split", "mr", "nr"},
        [](const Choices& c, const Problem& p, const Device&) -> Reason {
@@ -282,6 +251,44 @@ std::vector<Rule> rules() {
 }
 
 }  // namespace
+
+namespace cpu_family_parts {
+
+const Isa& isa_of(const Choices& c) {
+  return *std::ranges::find(isas(), c.word("isa"), &Isa::name);
+}
+
+Rule device_kind_rule() {
+  return {"device-kind", {}, [](const Choices&, const Problem&, const Device& d) -> Reason {
+            if (d.kind == DeviceKind::cpu) return std::nullopt;
+            return "the device is not a CPU";
+          }};
+}
+
+Rule isa_rule() {
+  return {
+      "isa-available", {"isa"}, [](const Choices& c, const Problem&, const Device& d) -> Reason {
+        for (const std::string_view feature : isa_of(c).needs) {
+          if (!d.has(feature)) {
+            return fmt::format("isa={} needs {}, which this device does not have", c.word("isa"),
+                               feature);
+          }
+        }
+        return std::nullopt;
+      }};
+}
+
+Rule threads_rule() {
+  return {"threads-available",
+          {"threads"},
+          [](const Choices& c, const Problem&, const Device& d) -> Reason {
+            if (c.number("threads") <= d.cores) return std::nullopt;
+            return fmt::format("threads={} but the device offers {} cores", c.word("threads"),
+                               d.cores);
+          }};
+}
+
+}  // namespace cpu_family_parts
 
 const Family& cpu_family() {
   static const Family family{"cpu", decisions(), rules()};

@@ -2,6 +2,8 @@
 // Decisions and rules of the general operations on a CPU. docs/program-language.md explains them.
 #include "program/family_cpu_general.h"
 
+#include "program/family_cpu.h"
+
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -9,6 +11,7 @@
 namespace tilewright {
 namespace {
 
+using namespace cpu_family_parts;
 using Reason = std::optional<std::string>;
 
 constexpr std::int64_t kWidest = 16;  // f32 lanes of avx512
@@ -28,39 +31,9 @@ Decision sizes_decision() {
       "static: rows and columns are constants of the kernel, which then serves this shape only"};
 }
 
-std::int64_t lanes_of(const Choices& c) {
-  return c.is("isa", "scalar") ? 1 : c.is("isa", "avx2") ? 8 : kWidest;
-}
-
 // What any kernel of a CPU needs of the device.
 std::vector<Rule> device_rules(std::vector<Op> ops) {
-  return {operation_rule(std::move(ops)),
-          {"device-kind",
-           {},
-           [](const Choices&, const Problem&, const Device& d) -> Reason {
-             if (d.kind == DeviceKind::cpu) return std::nullopt;
-             return "the device is not a CPU";
-           }},
-          {"isa-available",
-           {"isa"},
-           [](const Choices& c, const Problem&, const Device& d) -> Reason {
-             std::vector<std::string_view> needs;
-             if (c.is("isa", "avx2")) needs = {"avx2", "fma", "f16c"};
-             if (c.is("isa", "avx512")) needs = {"avx512f", "avx512bw", "avx512dq", "avx512vl"};
-             for (const std::string_view feature : needs) {
-               if (d.has(feature)) continue;
-               return fmt::format("isa={} needs {}, which this device does not have", c.word("isa"),
-                                  feature);
-             }
-             return std::nullopt;
-           }},
-          {"threads-available",
-           {"threads"},
-           [](const Choices& c, const Problem&, const Device& d) -> Reason {
-             if (c.number("threads") <= d.cores) return std::nullopt;
-             return fmt::format("threads={} but the device offers {} cores", c.word("threads"),
-                                d.cores);
-           }}};
+  return {operation_rule(std::move(ops)), device_kind_rule(), isa_rule(), threads_rule()};
 }
 
 std::vector<Decision> row_decisions() {
@@ -114,7 +87,7 @@ std::vector<Rule> row_rules() {
   rules.push_back({"unroll-row",
                    {"isa", "unroll"},
                    [](const Choices& c, const Problem& p, const Device&) -> Reason {
-                     const std::int64_t registers = (p.n + lanes_of(c) - 1) / lanes_of(c);
+                     const std::int64_t registers = (p.n + isa_of(c).width - 1) / isa_of(c).width;
                      if (c.number("unroll") < 2 * std::max<std::int64_t>(registers, 1))
                        return std::nullopt;
                      return fmt::format("unroll={} is twice the {} registers of a row",
@@ -234,7 +207,7 @@ std::vector<Rule> convolution_rules() {
       {"tile-width",
        {"isa", "nr"},
        [](const Choices& c, const Problem& p, const Device&) -> Reason {
-         const std::int64_t nr = c.number("nr"), width = lanes_of(c);
+         const std::int64_t nr = c.number("nr"), width = isa_of(c).width;
          if (nr % width != 0) {
            return fmt::format("nr={} is no whole number of {}-lane registers", nr, width);
          }
@@ -246,10 +219,10 @@ std::vector<Rule> convolution_rules() {
        {"isa", "mr", "nr"},
        [](const Choices& c, const Problem& p, const Device&) -> Reason {
          // Sums, a row of B, a broadcast of A; widening bf16 takes one more.
-         const std::int64_t mr = c.number("mr"), row = c.number("nr") / lanes_of(c);
+         const std::int64_t mr = c.number("mr"), row = c.number("nr") / isa_of(c).width;
          const std::int64_t wide = p.in == ElementType::bf16 && !c.is("isa", "scalar") ? 1 : 0;
          const std::int64_t need = mr * row + (mr == 1 ? 1 : row) + 1 + wide;
-         const std::int64_t have = c.is("isa", "avx512") ? 32 : 16;
+         const std::int64_t have = isa_of(c).registers;
          if (need <= have) return std::nullopt;
          return fmt::format("mr={} nr={} needs {} registers of {}", mr, c.word("nr"), need, have);
        }});

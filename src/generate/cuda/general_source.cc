@@ -54,16 +54,6 @@ std::string general_heading(const Program& program, const Problem& problem) {
   return fmt::format("// {}\n// {}\n", program.text(), what);
 }
 
-void add_static(Fields& f, Source& source, const Program& p, const Problem& problem) {
-  if (p.word("sizes") != "static") return;
-  f.number("static_m", problem.m);
-  f.number("static_n", problem.n);
-  f.number("static_k", problem.k);
-  source.launch.m = problem.m;
-  source.launch.n = problem.n;
-  source.launch.k = problem.k;
-}
-
 void make_rows(Source& source, const Program& p, const Problem& problem) {
   Fields f;
   f.type("in", problem.in);
@@ -78,7 +68,7 @@ void make_rows(Source& source, const Program& p, const Problem& problem) {
     f.number("unroll", p.number("unroll"));
   }
   if (p.word("passes") == "joint") f.flag("joint", true);
-  add_static(f, source, p, problem);
+  cuda_text::add_sizes(f, source, p, problem);
   source.text = general_heading(p, problem) + fmt::format(kRowsText, fmt::arg("fields", f.text()));
   CudaLaunch& launch = source.launch.cuda;
   launch.threads = static_cast<int>(p.number("cta"));
@@ -100,7 +90,7 @@ void make_transpose(Source& source, const Program& p, const Problem& problem) {
   f.number("vector_c", p.number("vector_c"));
   f.number("pad", p.number("pad"));
   f.flag("raster_n", p.word("raster") == "n");
-  add_static(f, source, p, problem);
+  cuda_text::add_sizes(f, source, p, problem);
   source.text =
       general_heading(p, problem) + fmt::format(kTransposeText, fmt::arg("fields", f.text()));
   CudaLaunch& launch = source.launch.cuda;
