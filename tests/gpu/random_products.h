@@ -74,7 +74,7 @@ inline Product random_product(Rng& rng) {
 inline std::string family_of(const Product& p, const std::string& explained,
                              std::array<std::uint64_t, 3> addresses) {
   const bool nothing = p.alpha == 0 || p.desc.k == 0;
-  const bool scales = p.alpha != 1 || p.beta != 0;
+  const bool scales = p.alpha != 1, adds = p.beta != 0;
   const bool finishes = p.with_bias || p.desc.activation != TW_NO_ACTIVATION;
   if (nothing) addresses[0] = addresses[1] = 0;
   std::istringstream lines(explained);
@@ -88,8 +88,8 @@ inline std::string family_of(const Product& p, const std::string& explained,
     const bool read =
         at != std::string::npos && std::sscanf(line.c_str() + at, "multiples of %u, %u, %u",
                                                &multiples[0], &multiples[1], &multiples[2]) == 3;
-    if (!read || (scales && !says("any alpha")) || (finishes && !says("bias and activation")) ||
-        (nothing && says("alpha not 0"))) {
+    if (!read || (scales && !says("any alpha")) || (adds && says("beta=0")) ||
+        (finishes && !says("bias and activation")) || (nothing && says("alpha not 0"))) {
       continue;
     }
     bool reached = true;

@@ -124,9 +124,12 @@ class RuntimeCuda : public ::testing::Test {
           load(type, matrix.host.data() + matrix.at, static_cast<std::int64_t>(i)));
     }
   }
+  // On the device when it returns: what follows on a stream of its own waits for no other, and a
+  // copy of memory that is not pinned returns before it ends.
   void upload(const DeviceMatrix& matrix) {
     ASSERT_EQ(driver().MemcpyHtoD(matrix.memory.address(), matrix.host.data(), matrix.host.size()),
               cuda::kSuccess);
+    ASSERT_EQ(driver().CtxSynchronize(), cuda::kSuccess);
   }
   static std::size_t elements(std::int64_t rows, std::int64_t columns, std::int64_t ld,
                               std::int64_t batch, std::int64_t stride) {

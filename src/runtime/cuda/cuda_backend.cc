@@ -197,7 +197,8 @@ class CudaBackend : public Backend {
     if (!ladder) return tl::unexpected(ladder.error());
     Choice choice;
     choice.vendor_timed = (*ladder)->vendor_timed;
-    const Wish wish{.scales = scales, .finishes = call.activation != TW_NO_ACTIVATION};
+    const Wish wish{
+        .scales = scales, .adds = scales, .finishes = call.activation != TW_NO_ACTIVATION};
     for (const Rung& rung : (*ladder)->rungs) {
       if (!wish.granted_by(rung)) continue;
       if (rung.vendor != nullptr) {
@@ -321,7 +322,8 @@ class CudaBackend : public Backend {
         rung.why, rung.vendor ? "cublasLt " + rung.vendor->text() : rung.kernel->from->program);
     text += fmt::format("  serves {}{}; addresses of A, B, C multiples of {}, {}, {} bytes",
                         rung.finishes ? "any alpha, beta, bias and activation"
-                        : rung.scales ? "any alpha and beta, no bias, no activation"
+                        : rung.adds   ? "any alpha and beta, no bias, no activation"
+                        : rung.scales ? "any alpha, beta=0, no bias, no activation"
                                       : "alpha=1 beta=0, no bias, no activation",
                         rung.sums_nothing ? "" : ", alpha not 0", rung.alignment[0],
                         rung.alignment[1], rung.alignment[2]);

@@ -47,8 +47,8 @@ bool hides(const Rung& earlier, const Rung& later) {
   for (std::size_t i = 0; i < 3; ++i) {
     if (earlier.alignment[i] > later.alignment[i]) return false;
   }
-  return earlier.scales >= later.scales && earlier.finishes >= later.finishes &&
-         earlier.sums_nothing >= later.sums_nothing;
+  return earlier.scales >= later.scales && earlier.adds >= later.adds &&
+         earlier.finishes >= later.finishes && earlier.sums_nothing >= later.sums_nothing;
 }
 
 // Where what a map describes begins: an operand, or its copy in the workspace, whose offset is the
@@ -124,7 +124,8 @@ Status launch_one(const Rung& rung, const Launchable& one, const Operands& o,
 
 Wish wish_of(const Call& call, const Operands& o) {
   const bool nothing = !call.reads_inputs(o.alpha);
-  return {.scales = o.alpha != 1 || o.beta != 0,
+  return {.scales = o.alpha != 1,
+          .adds = o.beta != 0,
           .finishes = o.bias != nullptr || call.activation != TW_NO_ACTIVATION,
           .sums_nothing = nothing,
           .a = nothing ? 0 : address(o.a),
@@ -142,7 +143,7 @@ Result<Rung> rung_of(ShelfKernel& kernel, const Call& call, const Device& device
   if (parts.empty()) return refuse("it would take more than 4096 launches");
   Rung rung;
   rung.kernel = &kernel;
-  rung.scales = kernel.scaled || kernel.from->served;
+  rung.scales = rung.adds = kernel.scaled || kernel.from->served;
   rung.finishes = kernel.from->served;
   rung.sums_nothing = !kernel.maps_input;
   rung.alignment = kernel.address_alignment();

@@ -27,7 +27,8 @@ struct Rung {
   Origin origin = Origin::built_in;
   const ShelfKernel* kernel = nullptr;       // loaded; or
   std::shared_ptr<const VendorCall> vendor;  // the vendor's
-  bool scales = false;                       // any alpha and beta
+  bool scales = false;                       // any alpha
+  bool adds = false;                         // any beta
   bool finishes = false;                     // a bias and an activation
   bool sums_nothing = false;                 // alpha = 0 or K = 0, when A and B may be null
   std::array<std::uint64_t, 3> alignment = {1, 1, 1};  // bytes, of the addresses of A, B, C
@@ -48,10 +49,10 @@ struct Ladder {
 
 // What a call asks of a rung.
 struct Wish {
-  bool scales = false, finishes = false, sums_nothing = false;
+  bool scales = false, adds = false, finishes = false, sums_nothing = false;
   std::uint64_t a = 0, b = 0, c = 0;  // addresses; those of what is not read are 0
   [[nodiscard]] bool granted_by(const Rung& rung) const {
-    return (!scales || rung.scales) && (!finishes || rung.finishes) &&
+    return (!scales || rung.scales) && (!adds || rung.adds) && (!finishes || rung.finishes) &&
            (!sums_nothing || rung.sums_nothing) && a % rung.alignment[0] == 0 &&
            b % rung.alignment[1] == 0 && c % rung.alignment[2] == 0;
   }

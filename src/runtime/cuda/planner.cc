@@ -33,7 +33,7 @@ Call as_chosen_by(const Call& call) {
 bool serves_all(const Rung& rung, const Call& call) {
   const std::array<std::uint64_t, 3> elements = {size_of(call.in), size_of(call.in),
                                                  size_of(call.out)};
-  return rung.scales && rung.finishes && rung.sums_nothing && rung.workspace == 0 &&
+  return rung.scales && rung.adds && rung.finishes && rung.sums_nothing && rung.workspace == 0 &&
          std::ranges::equal(rung.alignment, elements, std::less_equal<>());
 }
 
@@ -127,6 +127,7 @@ void Planner::add_vendor(Ladder& ladder, const Call& call, const std::string& wh
   rung.origin = Origin::vendor;
   rung.vendor = *chosen;
   rung.scales = true;
+  rung.adds = VendorCall::rounds_once(call);
   rung.alignment.fill(VendorCall::kAddressAlignment);
   rung.workspace = (*chosen)->workspace_bytes();
   rung.why = why;
