@@ -13,6 +13,7 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace tilewright {
@@ -168,6 +169,16 @@ bool product_fits(std::initializer_list<std::int64_t> factors) {
 }
 
 }  // namespace
+
+Problem swapped(const Problem& p) {
+  Problem other = p;
+  std::swap(other.m, other.n);
+  std::swap(other.lda, other.ldb);
+  other.a_transposed = !p.b_transposed;
+  other.b_transposed = !p.a_transposed;
+  other.ldc = p.c_stride();
+  return other;
+}
 
 double Problem::flop() const {
   if (!is_gemm() && op != Op::conv2d) {

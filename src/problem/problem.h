@@ -100,6 +100,10 @@ struct Problem {
   [[nodiscard]] std::int64_t in_cols() const { return op == Op::conv2d ? conv.channels : n; }
 };
 
+// The same product the other way round, C^T = B^T A^T of what is stored: A and B, M and N change
+// places. What it says of C (ldc) is still of C as it is stored.
+[[nodiscard]] Problem swapped(const Problem& problem);
+
 // The one-line text; parse_problem(to_text(p)) == p for every valid p.
 [[nodiscard]] std::string to_text(const Problem& problem);
 // Accepts the text above with or without the leading word, `MxNxK` alone, and CUDA-L2's

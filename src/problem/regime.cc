@@ -9,6 +9,7 @@ namespace {
 
 constexpr double kTinyFlop = 1e8;
 constexpr double kFull = 2.0 / 3;
+constexpr std::int64_t kNarrow = 32;
 constexpr std::int64_t kThin = 512;
 constexpr std::int64_t kLong = 1024;
 // An H200 SXM of 132 multiprocessors at 1980 MHz: 0.9 us; no product of 1,000 shapes ran above 705
@@ -17,8 +18,8 @@ constexpr double kLaunchUs = 0.9;
 constexpr double kFlopPerCycle = 705e12 / (132 * 1.98e9);  // of a multiprocessor, capability 9.0
 constexpr double kOfBandwidth = 4.3 / 4.8;
 
-constexpr std::array<std::string_view, 6> kNames = {"tiny",   "few",  "split",
-                                                    "middle", "thin", "big"};
+constexpr std::array<std::string_view, 7> kNames = {"tiny", "few", "split", "middle",
+                                                    "thin", "big", "narrow"};
 
 }  // namespace
 
@@ -34,6 +35,7 @@ Regime regime_of(const Problem& p, int multiprocessors) {
            full;
   };
   if (p.flop() <= kTinyFlop && p.k <= 4 * kThin) return Regime::tiny;
+  if (std::min(p.m, p.n) <= kNarrow) return Regime::narrow;
   if (!fills(64, 64)) return p.k >= kLong ? Regime::split : Regime::few;
   if (std::min(p.m, p.n) < 128 || !fills(128, 256)) return Regime::middle;
   return p.k <= kThin ? Regime::thin : Regime::big;

@@ -21,9 +21,11 @@ enum class Regime {
   middle,  // tiles of 64 x 64 fill it, of 128 x 256 do not
   thin,    // 128 x 256 fill it, K <= 512: C is most of the traffic
   big,     // the rest: limited by power
+  narrow,  // M or N of at most 32, and not tiny: the matrix of the other is read once, from memory
 };
-inline constexpr std::array<Regime, 6> kRegimes = {Regime::tiny,   Regime::few,  Regime::split,
-                                                   Regime::middle, Regime::thin, Regime::big};
+inline constexpr std::array<Regime, 7> kRegimes = {Regime::tiny,   Regime::few,  Regime::split,
+                                                   Regime::middle, Regime::thin, Regime::big,
+                                                   Regime::narrow};
 
 [[nodiscard]] std::string_view name_of(Regime regime);
 // Full: two thirds of the multiprocessors have a tile.

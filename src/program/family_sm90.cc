@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <utility>
 
 namespace tilewright {
 namespace {
@@ -18,15 +19,17 @@ constexpr std::int64_t kSharedSlack = 2048;  // alignment, barriers, one flag
 std::vector<Decision> decisions() {
   return {
       {"schedule",
-       {"single", "cooperative", "pingpong", "gather"},
+       {"single", "cooperative", "pingpong", "gather", "swapped"},
        {},
        "single: one warpgroup does all; cooperative: a producer, and warpgroups that share a tile; "
        "pingpong: a producer, and two warpgroups that take tiles by turns; gather: cooperative, "
        "and the producer's threads load operands that no tensor map can describe, which for the "
-       "others are copied to aligned rows before"},
+       "others are copied to aligned rows before; swapped: cooperative, for few rows, which fill "
+       "no "
+       "tile: tiles are of C^T, so that tile_m counts columns of C and tile_n rows"},
       {"consumers",
        {"1", "2", "3"},
-       {{"schedule", {"cooperative", "gather"}}},
+       {{"schedule", {"cooperative", "gather", "swapped"}}},
        "warpgroups that multiply"},
       {"tile_m", {"64", "128", "192", "256"}, {}, "rows of a CTA's tile"},
       {"tile_n",
@@ -40,11 +43,12 @@ std::vector<Decision> decisions() {
       reduce(),
       {"cluster",
        {"1x1", "2x1", "1x2", "2x2", "4x1", "1x4", "4x2", "2x4"},
-       {{"reduce", {"", "workspace", "spread"}}, {"schedule", {"cooperative", "pingpong"}}},
+       {{"reduce", {"", "workspace", "spread"}},
+        {"schedule", {"cooperative", "pingpong", "swapped"}}},
        "CTAs along M that share B, by CTAs along N that share A, with multicast"},
       {"grid",
        {"tiles", "persistent"},
-       {{"split_k", {"1"}}, {"schedule", {"cooperative", "pingpong", "gather"}}},
+       {{"split_k", {"1"}}, {"schedule", {"cooperative", "pingpong", "gather", "swapped"}}},
        "tiles: a CTA for each; persistent: as many CTAs as fit, which take tiles in turn"},
       {"in_flight", {"0", "1"}, {}, "groups of wgmma under way while the next stage is awaited"},
       {"epilogue",
@@ -69,8 +73,12 @@ std::int64_t blocks(const Choices& c) {
   return c.number("tile_m") / 64 / (c.is("schedule", "pingpong") ? 1 : consumers(c));
 }
 
+// Whether tiles are of C^T. The rules below see the problem as the kernel does, so their M is N.
+bool is_swapped(const Choices& c) {
+  return c.is("schedule", "swapped");
+}
 bool shares_tiles(const Choices& c) {
-  return c.is("schedule", "cooperative") || c.is("schedule", "gather");
+  return c.is("schedule", "cooperative") || c.is("schedule", "gather") || is_swapped(c);
 }
 bool is_staged(const Choices& c) {
   return c.is("epilogue", "tma") || c.is("epilogue", "shared") || c.is("epilogue", "deferred");
@@ -94,7 +102,7 @@ std::int64_t most_sums(const Choices& c, const Problem& p) {
   return lean || c.is("schedule", "single") ? 192 : 160;
 }
 
-std::vector<Rule> rules() {
+std::vector<Rule> rules_of_tiles() {
   std::vector<Rule> rules = common_rules("sm90a");
   const auto add = [&rules](std::string_view name, std::vector<std::string_view> reads, auto rule) {
     rules.push_back({name, std::move(reads), rule});
@@ -137,7 +145,7 @@ std::vector<Rule> rules() {
       return fmt::format("{}: B stored along N comes in boxes of 16, 32 or 64 columns",
                          said(c, "tile_n"));
     }
-    return oversized(c, "tile_n", p.n, p.b_transposed ? 8 : 16);
+    return oversized(c, "tile_n", p.n, p.b_transposed && !is_swapped(c) ? 8 : 16);
   });
   add("stage-depth", {"tile_k"}, [](const Choices& c, const Problem& p, const Device&) {
     return oversized(c, "tile_k", p.k, 64);
@@ -239,6 +247,53 @@ std::vector<Rule> rules() {
         if (!blocks || c.number("group") >= 8) return std::nullopt;
         return fmt::format("{} cuts groups of 8 and more: {}", said(c, "raster"), said(c, "group"));
       });
+  return rules;
+}
+
+std::vector<Rule> rules() {
+  std::vector<Rule> rules = rules_of_tiles();
+  for (Rule& rule : rules) {
+    if (rule.reads.empty()) continue;
+    if (std::ranges::find(rule.reads, "schedule") == rule.reads.end()) {
+      rule.reads.emplace_back("schedule");
+    }
+    rule.refuse = [asked = std::move(rule.refuse)](const Choices& c, const Problem& p,
+                                                   const Device& d) {
+      return is_swapped(c) ? asked(c, swapped(p), d) : asked(c, p, d);
+    };
+  }
+  constexpr std::int64_t kFewRows = 64;
+  rules.push_back({"swapped-operands",
+                   {"schedule"},
+                   [](const Choices& c, const Problem& p, const Device&) -> Reason {
+                     if (!is_swapped(c)) return std::nullopt;
+                     if (p.m > kFewRows) {
+                       return fmt::format("{}: M={} fills tiles of 64 rows", said(c, "schedule"),
+                                          p.m);
+                     }
+                     const CudaAlignment aligned = alignment_of(p);
+                     if (aligned.a == 8 && aligned.b == 8) return std::nullopt;
+                     return said(c, "schedule") + " reads A and B as they lie, by tensor maps";
+                   }});
+  rules.push_back({"swapped-once",
+                   {"schedule", "tile_n"},
+                   [](const Choices& c, const Problem& p, const Device&) -> Reason {
+                     if (!is_swapped(c) || c.number("tile_n") >= p.m) return std::nullopt;
+                     return fmt::format("{} {} for M={}: B would be read more than once",
+                                        said(c, "schedule"), said(c, "tile_n"), p.m);
+                   }});
+  rules.push_back({"swapped-stores",
+                   {"schedule", "tile_n", "epilogue"},
+                   [](const Choices& c, const Problem&, const Device&) -> Reason {
+                     if (!is_swapped(c)) return std::nullopt;
+                     if (!c.is("epilogue", "exchange")) {
+                       return fmt::format("{} {}: lanes exchange what they store transposed",
+                                          said(c, "schedule"), said(c, "epilogue"));
+                     }
+                     if (c.number("tile_n") % 16 == 0) return std::nullopt;
+                     return fmt::format("{}: lanes transpose 16 columns at a time",
+                                        said(c, "tile_n"));
+                   }});
   return rules;
 }
 

@@ -42,6 +42,7 @@ const std::vector<Place>& places() {
       {&sm90_family(), 16, "200x264x1032 bf16 acc=f32 nt"},
       {&sm80_family(), 16, "40x264x520 bf16 acc=f32 nt alpha=any beta=any batch=2"},
       {&sm80_family(), 16, "1x520x1032 f16 acc=f32 nn"},
+      {&sm90_family(), 16, "24x520x520 f16 acc=f32 nt"},
   };
   return all;
 }
@@ -156,6 +157,46 @@ TEST(Emulated, LargeClustersAreRight) {
   for (const Case& c : kCases) {
     const CoverGround ground = ground_of({&sm90_family(), 8, c.problem});
     expect_right({ground.device, ground.problem, parse_program(c.program).value()}, 0, 3);
+  }
+}
+
+// Tiles of C^T: few rows, every layout, type and way to add slices; rows that no wide store
+// reaches.
+TEST(Emulated, SwappedTilesAreRight) {
+  struct Case {
+    const char *rest, *problem;
+  };
+  constexpr Case kCases[] = {
+      {"consumers=1 tile_m=64 tile_n=16 tile_k=64 stages=3 split_k=1 cluster=1x1 grid=tiles",
+       "1x328x264 f16 acc=f32 nt"},
+      {"consumers=1 tile_m=64 tile_n=16 tile_k=64 stages=3 split_k=1 cluster=2x1 grid=tiles",
+       "8x520x264 bf16 acc=f32 nn"},
+      {"consumers=1 tile_m=128 tile_n=32 tile_k=128 stages=2 split_k=1 cluster=1x1 "
+       "grid=persistent",
+       "24x2312x264 f16 acc=f32 tn"},
+      {"consumers=2 tile_m=128 tile_n=16 tile_k=64 stages=4 split_k=4 reduce=cluster",
+       "16x264x1032 bf16 acc=f32 tt"},
+      {"consumers=1 tile_m=64 tile_n=48 tile_k=64 stages=2 split_k=3 reduce=spread cluster=1x1",
+       "40x200x1032 f16 acc=f32 nt batch=2"},
+      {"consumers=3 tile_m=192 tile_n=16 tile_k=64 stages=2 split_k=2 reduce=workspace cluster=1x1",
+       "32x264x520 f16 acc=f32 nt alpha=any beta=any"},
+      {"consumers=1 tile_m=64 tile_n=32 tile_k=64 stages=3 split_k=1 cluster=1x2 grid=tiles",
+       "56x136x264 f16 acc=f16 nn beta=one"},
+      {"consumers=2 tile_m=256 tile_n=64 tile_k=64 stages=2 split_k=1 cluster=1x1 grid=tiles",
+       "64x264x136 bf16 acc=f32 nt out=f32"},
+      {"consumers=1 tile_m=64 tile_n=16 tile_k=64 stages=3 split_k=1 cluster=1x1 grid=tiles",
+       "9x203x264 f16 acc=f32 nt ldc=205"},
+  };
+  for (const Case& c : kCases) {
+    for (const char* sizes : {"static", "runtime"}) {
+      const CoverGround ground = ground_of({&sm90_family(), 16, c.problem});
+      const auto program =
+          parse_program(std::string("sm90 schedule=swapped ") + c.rest +
+                        " in_flight=1 epilogue=exchange raster=m group=1 sizes=" + sizes);
+      ASSERT_TRUE(program) << program.error().message;
+      EXPECT_TRUE(is_legal(*program, ground.problem, ground.device)) << c.problem;
+      expect_right({ground.device, ground.problem, *program}, 0, 3);
+    }
   }
 }
 

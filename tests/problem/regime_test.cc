@@ -29,7 +29,8 @@ TEST(Regime, OfShapesByHand) {
       {"64x64x64", "tiny"},        {"64x64x2048", "tiny"},        {"64x64x4096", "split"},
       {"512x512x512", "few"},      {"512x512x16384", "split"},    {"4096x64x512", "few"},
       {"64x16384x8192", "middle"}, {"1024x1024x12288", "middle"}, {"1024x2048x512", "middle"},
-      {"4096x4096x512", "thin"},   {"4096x4096x1024", "big"},
+      {"4096x4096x512", "thin"},   {"4096x4096x1024", "big"},     {"8x4096x4096", "narrow"},
+      {"4096x32x4096", "narrow"},  {"1x1024x1024", "tiny"},       {"33x4096x4096", "split"},
   };
   for (const auto& [text, regime] : cases) {
     EXPECT_EQ(name_of(regime_of(*parse_problem(text), kMultiprocessors)), regime) << text;
@@ -52,9 +53,10 @@ TEST(Regime, SharesOfTheGrid) {
   }
   int total = 0;
   for (const Regime regime : kRegimes) {
-    EXPECT_GE(shares[regime], 20) << name_of(regime);
+    if (regime != Regime::narrow) EXPECT_GE(shares[regime], 20) << name_of(regime);
     total += shares[regime];
   }
+  EXPECT_EQ(shares[Regime::narrow], 0);
   EXPECT_EQ(total, 1000);
 }
 

@@ -9,6 +9,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <utility>
 
 namespace tilewright {
 namespace {
@@ -92,8 +93,10 @@ struct Shape {
   int m, n, k, stages, consumers, split;
   cuda_family::Cluster cluster;
   bool deferred, tma_store, staged;
+  CudaAlignment aligned;
   bool gather_a, gather_b;  // by threads, without a tensor map
   bool pack_a, pack_b;      // to rows of whole 16 bytes, by a kernel before
+  bool swapped;  // of C^T: the rest of this file sees A and B, M and N as the kernel does
   Shape(const Program& p, const Problem& problem)
       : m(static_cast<int>(p.number("tile_m"))),
         n(static_cast<int>(p.number("tile_n"))),
@@ -107,10 +110,12 @@ struct Shape {
         deferred(p.word("epilogue") == "deferred"),
         tma_store(p.word("epilogue") == "tma" || deferred),
         staged(p.word("epilogue") == "shared" || tma_store),
-        gather_a(p.word("schedule") == "gather" && alignment_of(problem).a < 8),
-        gather_b(p.word("schedule") == "gather" && alignment_of(problem).b < 8),
-        pack_a(p.word("schedule") != "gather" && alignment_of(problem).a < 8),
-        pack_b(p.word("schedule") != "gather" && alignment_of(problem).b < 8) {}
+        aligned(alignment_of(problem)),
+        gather_a(p.word("schedule") == "gather" && aligned.a < 8),
+        gather_b(p.word("schedule") == "gather" && aligned.b < 8),
+        pack_a(p.word("schedule") != "gather" && aligned.a < 8),
+        pack_b(p.word("schedule") != "gather" && aligned.b < 8),
+        swapped(p.word("schedule") == "swapped") {}
   [[nodiscard]] bool gathers() const { return gather_a || gather_b; }
   [[nodiscard]] bool packs() const { return pack_a || pack_b; }
 };
@@ -129,7 +134,8 @@ Fields fields_of(const Program& p, const Problem& problem, Form form, const Shap
   f.number("tile_n", s.n);
   f.number("tile_k", s.k);
   f.number("stages", s.stages);
-  f.word("schedule", "Schedule", p.word("schedule"));
+  f.word("schedule", "Schedule", s.swapped ? "cooperative" : p.word("schedule"));
+  if (s.swapped) f.flag("swapped", true);
   f.number("consumers", s.consumers);
   f.number("cluster_m", s.cluster.m);
   f.number("cluster_n", s.cluster.n);
@@ -143,18 +149,19 @@ Fields fields_of(const Program& p, const Problem& problem, Form form, const Shap
     f.word("reduce", "Reduce", p.word("reduce"));
   }
   f.word("epilogue", "Epilogue", p.word("epilogue"));
-  f.number("vector_c", alignment_of(problem).c);
+  f.number("vector_c", s.aligned.c);
   if (s.gathers()) {
     f.flag("gather_a", s.gather_a);
     f.flag("gather_b", s.gather_b);
-    f.number("vector_a", alignment_of(problem).a);
-    f.number("vector_b", alignment_of(problem).b);
+    f.number("vector_a", s.aligned.a);
+    f.number("vector_b", s.aligned.b);
   }
   if (s.packs()) {
     f.flag("packed_a", s.pack_a);
     f.flag("packed_b", s.pack_b);
   }
   cuda_text::add_sizes(f, source, p, problem);
+  if (s.swapped) std::swap(source.launch.m, source.launch.n);  // which is asked of the caller's
   return f;
 }
 
@@ -180,8 +187,10 @@ TensorMapSpec map_of(char operand, bool along_k, int extent, int depth, int shar
 // Tiles of all batch entries, with those that fill the last clusters.
 std::string tiles_text(const Shape& s) {
   const auto [m, n] = s.cluster;
-  if (m * n == 1) return fmt::format("cdiv(M,{})*cdiv(N,{})*batch", s.m, s.n);
-  return fmt::format("cdiv(cdiv(M,{}),{})*cdiv(cdiv(N,{}),{})*batch*{}", s.m, m, s.n, n, m * n);
+  const char rows = s.swapped ? 'N' : 'M', columns = s.swapped ? 'M' : 'N';
+  if (m * n == 1) return fmt::format("cdiv({},{})*cdiv({},{})*batch", rows, s.m, columns, s.n);
+  return fmt::format("cdiv(cdiv({},{}),{})*cdiv(cdiv({},{}),{})*batch*{}", rows, s.m, m, columns,
+                     s.n, n, m * n);
 }
 
 Launch launch_of(const Program& p, const Problem& problem, Form form, const Shape& s) {
@@ -192,15 +201,16 @@ Launch launch_of(const Program& p, const Problem& problem, Form form, const Shap
     cuda.arguments.push_back(fmt::format("map{}", cuda.maps.size()));
     cuda.maps.push_back(map);
   };
-  if (!s.gather_a) add_map(map_of('a', !problem.a_transposed, s.m, s.k, s.cluster.n));
-  if (!s.gather_b) add_map(map_of('b', problem.b_transposed, s.n, s.k, s.cluster.m));
+  const char first = s.swapped ? 'b' : 'a', second = s.swapped ? 'a' : 'b';
+  if (!s.gather_a) add_map(map_of(first, !problem.a_transposed, s.m, s.k, s.cluster.n));
+  if (!s.gather_b) add_map(map_of(second, problem.b_transposed, s.n, s.k, s.cluster.m));
   const int store_columns = static_cast<int>(cuda_family::store_columns(s.n));
   if (s.tma_store) add_map({'c', store_columns, 64, 2 * store_columns, 128});
   cuda.arguments.insert(
       cuda.arguments.end(),
       {"c", "workspace", cuda_text::head_argument(p, tiles_text(s), 128 * s.consumers)});
-  for (const char* argument :
-       {"i32:M", "i32:N", "i32:K", "i64:ldc", "i64:sc", "i32:batch", "alpha", "beta"}) {
+  for (const char* argument : {s.swapped ? "i32:N" : "i32:M", s.swapped ? "i32:M" : "i32:N",
+                               "i32:K", "i64:ldc", "i64:sc", "i32:batch", "alpha", "beta"}) {
     cuda.arguments.emplace_back(argument);
   }
   cuda_text::add_served(launch, form);
@@ -226,9 +236,8 @@ Launch launch_of(const Program& p, const Problem& problem, Form form, const Shap
                              (s.staged ? s.consumers * cuda_family::store_bytes(s.n) : 0) +
                              16 * std::int64_t{s.stages} + 16;
   cuda.shared_bytes = std::to_string(bytes);
-  const CudaAlignment aligned = alignment_of(problem);
   cuda.alignment = std::min(
-      {aligned.c, s.gather_a ? aligned.a : 8, s.gather_b ? aligned.b : 8, s.packs() ? 1 : 8});
+      {s.aligned.c, s.gather_a ? s.aligned.a : 8, s.gather_b ? s.aligned.b : 8, s.packs() ? 1 : 8});
   return launch;
 }
 
@@ -326,15 +335,15 @@ std::string kernel_text(const Shape& s, const Fields& fields, Form form) {
 
 }  // namespace
 
-Source sm90_source(const Program& program, const Problem& problem, const Device& device,
-                   Form form) {
-  const Shape shape(program, problem);
+Source sm90_source(const Program& program, const Problem& given, const Device& device, Form form) {
+  const Shape shape(program, given);
+  const Problem problem = shape.swapped ? swapped(given) : given;
   Source source;
   source.language = "cuda";
   source.flags = cuda_flags(device);
   source.launch = launch_of(program, problem, form, shape);
   const Fields fields = fields_of(program, problem, form, shape, source);
-  source.text = cuda_text::heading(program, problem) +
+  source.text = cuda_text::heading(program, given) +
                 (shape.packs() ? "#include \"generate/cuda/device/repack.cuh\"\n" : "") +
                 "#include \"generate/cuda/device/sm90_gemm.cuh\"\n" + wgmma_text(problem, shape.n) +
                 (shape.packs() ? packing_text(shape) : "") + kernel_text(shape, fields, form);

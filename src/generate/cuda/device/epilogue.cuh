@@ -232,6 +232,31 @@ __device__ __forceinline__ void store_loose(const Output<kOut, kScaled, kVector,
   }
 }
 
+// 8 x 8 numbers, of which lane 4 g + t has row g, columns 2t (x) and 2t + 1 (y): transposed.
+__device__ __forceinline__ void transpose(float& x, float& y) {
+  const int lane = lane_id();
+  const int even = lane % 4 * 8 + lane / 8, odd = even + 4;  // who have rows 2t, 2t + 1
+  const bool second = lane / 4 % 2 != 0;                     // of the columns that they have
+  const float x0 = __shfl_sync(0xffffffffU, x, even), y0 = __shfl_sync(0xffffffffU, y, even);
+  const float x1 = __shfl_sync(0xffffffffU, x, odd), y1 = __shfl_sync(0xffffffffU, y, odd);
+  x = second ? y0 : x0;
+  y = second ? y1 : x1;
+}
+// Two neighbouring pieces, 16 x 16 numbers: the same.
+__device__ __forceinline__ void transpose(float (&pieces)[2][4]) {
+#pragma unroll
+  for (int j = 0; j < 2; ++j) {
+    transpose(pieces[j][0], pieces[j][1]);
+    transpose(pieces[j][2], pieces[j][3]);
+  }
+#pragma unroll
+  for (int e = 0; e < 2; ++e) {
+    const float above = pieces[0][2 + e];
+    pieces[0][2 + e] = pieces[1][e];
+    pieces[1][e] = above;
+  }
+}
+
 // Stores kWide neighbouring pieces (8 kWide columns) that begin at `row`, `column` of the warp; all
 // lanes take part. kWide 1: pairs as they are. 2, 4: exchanged, runs of 4 or 8.
 template <int kWide, Type kOut, bool kScaled, int kVector, bool kServed>

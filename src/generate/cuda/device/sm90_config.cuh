@@ -17,6 +17,7 @@ struct Sm90Config {
   bool a_along_k = true, b_along_k = false;
   int tile_m = 128, tile_n = 128, tile_k = 64, stages = 4;
   Schedule schedule = Schedule::cooperative;
+  bool swapped = false;  // sizes and tiles are of C^T, which is stored as C
   int consumers = 2;  // warpgroups that multiply
   int cluster_m = 1, cluster_n = 1;
   bool persistent = false;

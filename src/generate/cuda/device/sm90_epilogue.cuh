@@ -15,13 +15,14 @@
 namespace tw {
 
 template <Epilogue kEpilogue, Type kOut, bool kScaled, int kVector, int kBlocks, int kColumns,
-          bool kServed = false>
+          bool kServed = false, bool kSwapped = false>
 struct TileStores {
   enum : int {
     kDeferred = kEpilogue == Epilogue::deferred,
     kTma = kEpilogue == Epilogue::tma || kDeferred,
     kStaged = kTma || kEpilogue == Epilogue::shared,
     kWide = kEpilogue != Epilogue::exchange ? 1
+            : kSwapped          ? 2
             : kColumns % 4 == 0             ? 4
             : kColumns % 2 == 0             ? 2
                                             : 1,
@@ -32,18 +33,27 @@ struct TileStores {
     kAcross = kColumns / kPieces,            // chunks in 64 rows of the tile
     kChunks = kBlocks * kAcross,
   };
+  static_assert(!kSwapped || (kWide == 2 && kColumns % 2 == 0));
   static_assert(!kStaged || (kColumns % kPieces == 0 && !kScaled && kOut != Type::f32));
   using Out = Output<kOut, kScaled, kVector, kServed>;
   using Sums = float[kBlocks][kColumns][4];
   using Packed = u32[kBlocks][kColumns][2];  // the same, rounded
 
-  // kWide pieces, from piece unit * kWide on.
+  // kWide pieces, from piece unit * kWide on. kSwapped: rows are columns of C.
   __device__ __forceinline__ static void unit(const Out& out, int row0, int column0, int unit,
                                               const float (&pieces)[kWide][4]) {
     const int piece = unit * kWide;
-    const int warp = warp_id() % 4;
-    store_pieces<kWide>(out, row0 + piece / kColumns * 64 + warp * 16,
-                        column0 + piece % kColumns * 8, pieces);
+    const int row = row0 + piece / kColumns * 64 + warp_id() % 4 * 16;
+    const int column = column0 + piece % kColumns * 8;
+    if constexpr (kSwapped) {
+      float turned[2][4];
+#pragma unroll
+      for (int e = 0; e < 4; ++e) turned[0][e] = pieces[0][e], turned[1][e] = pieces[1][e];
+      transpose(turned);
+      store_pieces<2>(out, column, row, turned);
+    } else {
+      store_pieces<kWide>(out, row, column, pieces);
+    }
   }
 
   // Where a chunk's piece of 16 bytes lies: bits 4 and up of the address are xored with those from

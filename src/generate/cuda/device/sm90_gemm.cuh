@@ -69,7 +69,8 @@ struct Sm90Gemm {
                                 : 240,
   };
   using Arguments = Sm90Arguments<C.served, kGathers>;
-  using Stores = TileStores<C.epilogue, C.out, C.scaled, C.vector_c, kBlocks, kColumns, C.served>;
+  using Stores = TileStores<C.epilogue, C.out, C.scaled, C.vector_c, kBlocks, kColumns, C.served,
+                            C.swapped>;
   using Sums = float[kBlocks][kColumns][4];
   static_assert(kBlocks >= 1 && C.tile_m % 64 == 0 && C.tile_k % 64 == 0);
   static_assert(kClusterSplit == 1 || kMulticast == 1);
@@ -346,7 +347,9 @@ struct Sm90Gemm {
                                                                 const Work& w) {
     unsigned char* c =
         static_cast<unsigned char*>(arg.c) + w.entry * arg.sizes.sc * bytes_of(C.out);
-    return {c, arg.sizes.ldc, arg.sizes.m, arg.sizes.n, arg.alpha, arg.beta, arg.served};
+    const Sizes& s = arg.sizes;
+    return {c,         s.ldc,    C.swapped ? s.n : s.m, C.swapped ? s.m : s.n,
+            arg.alpha, arg.beta, arg.served};
   }
   __device__ __forceinline__ static typename Stores::Place place(const Shared& shared,
                                                                  const Work& w, int group) {
