@@ -29,7 +29,7 @@ void declare_timing_flags(CLI::App& command, BenchFlags& flags) {
   command.add_option("--baseline", flags.baselines,
                      "Only these baselines (default: all; with --served cublaslt_heuristic)");
   command.add_option("--server-baseline", flags.server_baselines,
-                     "Only these baselines in mode server, where each costs 200 gaps");
+                     "Only these baselines in mode server, where each costs 400 gaps");
   command
       .add_option(
           "--chosen-in", flags.chosen_in,

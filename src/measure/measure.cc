@@ -147,10 +147,10 @@ Timing measure(Session& session, int sets, const std::vector<std::string>& basel
 }
 
 void set_gap(MeasureOptions& options, double mean_us) {
-  constexpr int kServerCalls = 200;
+  const int calls = options.device_clock ? 400 : 200;
   options.gap_mean_us = mean_us;
   const int rounds = std::max(options.rounds, 1);
-  options.min_calls = (kServerCalls + rounds - 1) / rounds;
+  options.min_calls = (calls + rounds - 1) / rounds;
   options.burst_seconds = options.min_calls * mean_us * 1e-6;
 }
 

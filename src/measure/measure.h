@@ -71,7 +71,8 @@ struct Timing {
 // How a mode is measured on a device. On CUDA a burst is a graph, replayed for about 20 ms; nothing
 // spins beside it, so there is no pause.
 [[nodiscard]] MeasureOptions options_for(const Device& device, Mode mode);
-// Server mode with gaps of this mean: bursts of so many calls that all rounds have 200 of them.
+// Server mode with gaps of this mean: bursts of so many calls that all rounds have 200 of them, and
+// with a device's clock 200 more for the latency.
 void set_gap(MeasureOptions& options, double mean_us);
 // What records call the mode: its name, and where the gaps of mode server have another mean than
 // options_for() gives them "server_10ms" or "server_250us".

@@ -22,7 +22,7 @@ namespace {
 using cuda_family::tiles_of;
 
 // The palette. Rings are as long as fits and K fills, up to kLongestRing.
-constexpr std::array<std::string_view, 40> kTiles90 = {
+constexpr std::array<std::string_view, 53> kTiles90 = {
     // For few rows (the others are illegal there, or these are).
     "schedule=swapped consumers=1 tile_m=64 tile_n=16 tile_k=64",
     "schedule=swapped consumers=1 tile_m=64 tile_n=16 tile_k=128",
@@ -57,6 +57,20 @@ constexpr std::array<std::string_view, 40> kTiles90 = {
     "schedule=cooperative consumers=2 tile_m=128 tile_n=256 tile_k=64",
     "schedule=cooperative consumers=2 tile_m=256 tile_n=128 tile_k=64",
     "schedule=cooperative consumers=2 tile_m=256 tile_n=192 tile_k=64",
+    // For sizes that are no power of two: what divides them, or fills the last wave.
+    "schedule=cooperative consumers=1 tile_m=64 tile_n=80 tile_k=64",
+    "schedule=cooperative consumers=1 tile_m=64 tile_n=96 tile_k=64",
+    "schedule=cooperative consumers=1 tile_m=64 tile_n=112 tile_k=64",
+    "schedule=cooperative consumers=1 tile_m=64 tile_n=144 tile_k=64",
+    "schedule=cooperative consumers=1 tile_m=64 tile_n=160 tile_k=64",
+    "schedule=cooperative consumers=1 tile_m=64 tile_n=176 tile_k=64",
+    "schedule=cooperative consumers=2 tile_m=128 tile_n=112 tile_k=64",
+    "schedule=cooperative consumers=2 tile_m=128 tile_n=144 tile_k=64",
+    "schedule=cooperative consumers=2 tile_m=128 tile_n=176 tile_k=64",
+    "schedule=cooperative consumers=2 tile_m=128 tile_n=208 tile_k=64",
+    "schedule=cooperative consumers=2 tile_m=256 tile_n=64 tile_k=64",
+    "schedule=cooperative consumers=2 tile_m=256 tile_n=96 tile_k=64",
+    "schedule=cooperative consumers=2 tile_m=256 tile_n=112 tile_k=64",
     "schedule=cooperative consumers=3 tile_m=192 tile_n=192 tile_k=64",
     "schedule=pingpong tile_m=64 tile_n=128 tile_k=64",
     "schedule=pingpong tile_m=64 tile_n=256 tile_k=64",

@@ -51,7 +51,7 @@ struct Cluster {
 }
 // Columns of the chunks, of 64 rows, in which a staged epilogue of sm90 stores a tile.
 [[nodiscard]] constexpr std::int64_t store_columns(std::int64_t tile_n) {
-  return tile_n % 64 == 0 ? 64 : 32;
+  return tile_n % 64 == 0 ? 64 : tile_n % 32 == 0 ? 32 : 16;
 }
 // Bytes of shared memory that a warpgroup needs for them: two chunks.
 [[nodiscard]] constexpr std::int64_t store_bytes(std::int64_t tile_n) {

@@ -198,8 +198,9 @@ std::vector<Rule> rules_of_tiles() {
       [](const Choices& c, const Problem& p, const Device&) -> Reason {
         if (!is_staged(c)) return std::nullopt;
         const std::string name = said(c, "epilogue");
-        if (c.number("tile_n") % 32 != 0) {
-          return fmt::format("{} stores 32 or 64 columns at a time: {}", name, said(c, "tile_n"));
+        if (c.number("tile_n") % 16 != 0) {
+          return fmt::format("{} stores 16, 32 or 64 columns at a time: {}", name,
+                             said(c, "tile_n"));
         }
         if (c.number("split_k") > 1) return name + " stores whole tiles: split_k=1";
         if (p.out == ElementType::f32) return name + " stores 16-bit results";

@@ -237,17 +237,18 @@ TEST_F(CudaRunnerTest, EveryModeOfTimingGivesSamples) {
   const Opened opened = open(std::string(kHead) + kPlain);
   ASSERT_NE(opened.session, nullptr);
   Burst graph{"candidate", 200};
-  Burst each{"candidate", 5, 1, true, 100};
+  Burst each{"candidate", 6, 1, true, 100};  // by turns, so three samples
   Burst wall{"candidate", 20};
   wall.wall = true;
   const TimingReply timing = opened.session->time({graph, each, wall, {"candidate", 7, 2}});
   ASSERT_TRUE(timing.finding.ok()) << timing.finding.rule << timing.finding.detail;
-  ASSERT_EQ(timing.samples.size(), 8U);
+  ASSERT_EQ(timing.samples.size(), 6U);
   for (const Sample& sample : timing.samples) {
     EXPECT_GT(sample.seconds, 1e-7);
     EXPECT_LT(sample.seconds, 0.1);
+    // What the host does is in the latency, and not in the device's time.
     if (sample.burst == 1) {
-      EXPECT_GE(sample.latency, sample.seconds);
+      EXPECT_GT(sample.latency, sample.seconds);
     }
   }
   EXPECT_LE(timing.claimed_seconds, timing.wall_seconds + 1e-3);

@@ -71,8 +71,8 @@ class BurstRun {
     return contest_.enqueue(calls_[set]);
   }
 
-  void sample(Reply& reply, double seconds, int calls, double latency = 0) {
-    reply.samples.push_back({index_, seconds / calls, calls, 0, latency});
+  void sample(Reply& reply, double seconds, int calls) {
+    reply.samples.push_back({index_, seconds / calls, calls, 0, 0});
     counted_ += seconds;
   }
 
@@ -113,32 +113,47 @@ class BurstRun {
     return {};
   }
 
-  // One call at a time, after a gap; one sample each, or one of them all.
+  // One call at a time, after a gap. The device's time is that of a call behind a delay: within it
+  // the device would wait for the host. Where each is to be a sample, calls take turns, one by the
+  // device's clock and one without a delay by the host's, for the latency: a sample for both.
   Done each(Reply& reply) {
     if (!burst_.each) {
       if (Done warm = warm_up(); !warm) return warm;
     }
-    StreamClock& clock = contest_.clock();
     Gaps gaps(burst_, index_);
-    double total = 0, waited = 0;
+    double total = 0;
+    RawSample pair{index_, 0, 0, 0, 0};
     for (int i = 0; i < burst_.calls; ++i) {
       gaps.wait();
-      Status s = clock.start();
-      const std::int64_t start = now_nanoseconds();
-      if (s) s = enqueue(i);
-      if (s) s = clock.stop();
-      if (!s) return failed(s.error());
-      if (Done done = contest_.finish(contestant_); !done) return done;
-      const double latency = static_cast<double>(now_nanoseconds() - start) * 1e-9;
-      const auto on_device = clock.seconds();
-      if (!on_device) return failed(on_device.error());
-      const double seconds = burst_.wall ? latency : *on_device;
-      if (burst_.each) sample(reply, seconds, 1, latency);
-      total += seconds;
-      waited += latency;
+      const bool by_host = burst_.wall || (burst_.each && i % 2 == 1);
+      const auto seconds = one_call(i, by_host);
+      if (!seconds) return tl::unexpected<Failure>(seconds.error());
+      total += *seconds;
+      (by_host && !burst_.wall ? pair.latency : pair.seconds) = *seconds;
+      ++pair.calls;
+      const bool whole = burst_.wall || by_host || i + 1 == burst_.calls;
+      if (burst_.each && whole) reply.samples.push_back(std::exchange(pair, {index_, 0, 0, 0, 0}));
     }
-    if (!burst_.each) sample(reply, total, burst_.calls, waited / burst_.calls);
+    counted_ += total;
+    if (!burst_.each) reply.samples.push_back({index_, total / burst_.calls, burst_.calls, 0, 0});
     return {};
+  }
+
+  // Its seconds by the device's clock, or by the host's from asking to knowing that it is done.
+  tl::expected<double, Failure> one_call(int index, bool by_host) {
+    StreamClock& clock = contest_.clock();
+    const std::int64_t start = now_nanoseconds();
+    Status s;
+    if (!by_host) s = clock.delay();
+    if (s && !by_host) s = clock.start();
+    if (s) s = enqueue(index);
+    if (s && !by_host) s = clock.stop();
+    if (!s) return tl::unexpected<Failure>(contest_.failure_of(contestant_, s.error()));
+    if (Done done = contest_.finish(contestant_); !done) return tl::unexpected(done.error());
+    if (by_host) return static_cast<double>(now_nanoseconds() - start) * 1e-9;
+    const auto seconds = clock.seconds();
+    if (!seconds) return tl::unexpected<Failure>(contest_.failure_of(contestant_, seconds.error()));
+    return *seconds;
   }
 
   DeviceContest& contest_;

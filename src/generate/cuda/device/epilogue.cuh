@@ -22,6 +22,7 @@ struct Output {
   int m, n;
   float alpha, beta;
   Served<kServed> served = {};
+  bool streams = false;  // more than the L2 keeps: copies leave it first (the copy engine's only)
 };
 
 template <Type kOut>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // How a warpgroup of the family sm90 writes its part of a tile: from registers (epilogue.cuh), or
-// through shared memory by the copy engine in chunks of 64 rows by 64 columns (32 where 64 do not
-// divide the tile), two buffers in turn, so that one is filled while the other is being read. The
+// through shared memory by the copy engine in chunks of 64 rows by 64 columns (32 or 16 where 64 do
+// not divide the tile), two buffers in turn, so that one is filled while the other is being read. The
 // engine clips what it stores in steps of 16 bytes (seen on an H200: of 8191 columns it wrote
 // 8192), so the last chunk of a row whose length is no multiple of 8 is copied by threads; and all
 // chunks where no tensor map describes C (Epilogue::shared): a warp's stores lie together then,
@@ -26,7 +26,9 @@ struct TileStores {
             : kColumns % 4 == 0             ? 4
             : kColumns % 2 == 0             ? 2
                                             : 1,
-    kPieces = kColumns % 8 == 0 ? 8 : 4,  // of a chunk's row, 16 bytes each
+    kPieces = kColumns % 8 == 0   ? 8
+              : kColumns % 4 == 0 ? 4
+                                  : 2,  // of a chunk's row, 16 bytes each
     kRowBytes = 16 * kPieces,             // the map's swizzle, too
     kChunkBytes = 64 * kRowBytes,
     kBytes = kStaged ? 2 * kChunkBytes : 0,  // of shared memory, per warpgroup
@@ -57,9 +59,10 @@ struct TileStores {
   }
 
   // Where a chunk's piece of 16 bytes lies: bits 4 and up of the address are xored with those from
-  // bit 7 up, three for rows of 128 bytes and two for 64 (PTX ISA, tensor swizzling modes).
+  // bit 7 up, three for rows of 128 bytes, two for 64 and one for 32 (PTX ISA, tensor swizzling
+  // modes).
   __device__ __forceinline__ static u32 place(int row, int piece) {
-    const int turn = kPieces == 8 ? row & 7 : row >> 1 & 3;
+    const int turn = kPieces == 8 ? row & 7 : kPieces == 4 ? row >> 1 & 3 : row >> 2 & 1;
     return static_cast<u32>(row * kRowBytes + (piece ^ turn) * 16);
   }
 
@@ -98,7 +101,7 @@ struct TileStores {
     } else if (out.n % 8 != 0 && at_column + 8 * kPieces > out.n) {
       copy_clipped<1>(out, buffer, at_row, at_column);
     } else if (issues && at_row < out.m && at_column < out.n) {
-      store_box(map, buffer, at_column, at_row, to.entry);
+      store_box(map, buffer, at_column, at_row, to.entry, eviction(out.streams));
     }
     if (kTma && issues) commit_stores();
   }

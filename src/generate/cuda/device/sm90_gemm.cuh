@@ -100,15 +100,17 @@ struct Sm90Gemm {
     const u32 full = shared.full + 8 * stage;
     const u32 to = shared.ring + stage * kStageBytes;
     if constexpr (kLoads != Loads::multicast) arrive_expecting(full, kStageBytes);
-    const u16 along_n = static_cast<u16>(column_mask() << p.part_m);
+    const u16 along_n = static_cast<u16>(Tiles::column_mask() << p.part_m);
     const u16 along_m = static_cast<u16>(((1 << C.cluster_m) - 1) << (p.part_n * C.cluster_m));
     const int entry_a = C.packed_a ? w.entry * static_cast<int>(arg.sizes.sa) : w.entry;
     const int entry_b = C.packed_b ? w.entry * static_cast<int>(arg.sizes.sb) : w.entry;
     if constexpr (kLoadsA) {
-      A::load(to, arg.map_a, w.row0, k * C.tile_k, entry_a, full, p.part_n, along_n);
+      load_operand<A, kSpecialised>(p.streams_a, to, arg.map_a, w.row0, k * C.tile_k, entry_a, full,
+                                    p.part_n, along_n);
     }
     if constexpr (kLoadsB) {
-      B::load(to + A::kBytes, arg.map_b, w.column0, k * C.tile_k, entry_b, full, p.part_m, along_m);
+      load_operand<B, kSpecialised>(p.streams_b, to + A::kBytes, arg.map_b, w.column0, k * C.tile_k,
+                                    entry_b, full, p.part_m, along_m);
     }
   }
   // The same by all threads of the producer's warpgroup, for all tiles of this CTA.
@@ -164,13 +166,6 @@ struct Sm90Gemm {
       for (int rest = max(i - kLag, 0); rest < i; ++rest, late.next()) fill(late.stage);
     }
   }
-  // One bit for each CTA along N in the first row of the cluster.
-  __device__ __forceinline__ static constexpr int column_mask() {
-    int mask = 0;
-    for (int i = 0; i < C.cluster_n; ++i) mask |= 1 << (i * C.cluster_m);
-    return mask;
-  }
-
   // All lanes of a warp call it; one arrives for the warp, in every CTA that fills this stage here.
   __device__ __forceinline__ static void release(const Shared& shared, const Plan& p, int stage) {
     const u32 empty = shared.empty + 8 * stage;
@@ -348,8 +343,8 @@ struct Sm90Gemm {
     unsigned char* c =
         static_cast<unsigned char*>(arg.c) + w.entry * arg.sizes.sc * bytes_of(C.out);
     const Sizes& s = arg.sizes;
-    return {c,         s.ldc,    C.swapped ? s.n : s.m, C.swapped ? s.m : s.n,
-            arg.alpha, arg.beta, arg.served};
+    const int rows = C.swapped ? s.n : s.m, columns = C.swapped ? s.m : s.n;
+    return {c, s.ldc, rows, columns, arg.alpha, arg.beta, arg.served, exceeds_l2(s.m, s.n)};
   }
   __device__ __forceinline__ static typename Stores::Place place(const Shared& shared,
                                                                  const Work& w, int group) {

@@ -39,18 +39,20 @@ struct BoxedOperand {
   };
   static_assert(kRows % (8 * kShare) == 0, "a part of a box is whole core blocks");
 
-  // All boxes of this CTA's part, from element (at, k).
+  // All boxes of this CTA's part, from element (at, k). `policy`: of eviction, or none.
+  template <class... Policy>
   __device__ __forceinline__ static void load(u32 to, const TensorMap& map, int at, int k,
-                                              int entry, u32 barrier, int part, u16 mask) {
+                                              int entry, u32 barrier, int part, u16 mask,
+                                              Policy... policy) {
 #pragma unroll
     for (int i = 0; i < kBoxes; ++i) {
       const int column = kAlongK ? k + 64 * i : at + kAtom * i;
       const int row = (kAlongK ? at : k) + part * kPartRows;
       const u32 target = to + i * kBoxBytes + part * kPartRows * kSwizzle;
       if constexpr (kShare == 1) {
-        load_box(target, map, column, row, entry, barrier);
+        load_box(target, map, column, row, entry, barrier, policy...);
       } else {
-        load_box_multicast(target, map, column, row, entry, barrier, mask);
+        load_box_multicast(target, map, column, row, entry, barrier, mask, policy...);
       }
     }
   }
@@ -68,5 +70,15 @@ struct BoxedOperand {
            16;
   }
 };
+
+// Operand::load(place...), under an eviction policy where a thread has registers for one.
+template <class Operand, bool kPolicy, class... Place>
+__device__ __forceinline__ void load_operand(bool streams, const Place&... place) {
+  if constexpr (kPolicy) {
+    Operand::load(place..., eviction(streams));
+  } else {
+    Operand::load(place...);
+  }
+}
 
 }  // namespace tw

@@ -30,6 +30,11 @@ struct RingPlace {
   }
 };
 
+// Whether a matrix of 16-bit numbers is more than half of an H100's or H200's L2.
+__device__ __forceinline__ bool exceeds_l2(int rows, int columns) {
+  return static_cast<i64>(rows) * columns > 12 << 20;
+}
+
 template <Sm90Config C>
 struct Sm90Tiles {
   enum : int {
@@ -51,13 +56,23 @@ struct Sm90Tiles {
     int first, step;             // this CTA's
     int first_k, count_k;        // in tiles of K
     int part_m, part_n;          // which part of the cluster
+    bool streams_a, streams_b;   // who is read once, and is more than the L2 keeps
   };
+
+  // One bit for each CTA along N in the first row of the cluster.
+  __device__ __forceinline__ static constexpr int column_mask() {
+    int mask = 0;
+    for (int i = 0; i < C.cluster_n; ++i) mask |= 1 << (i * C.cluster_m);
+    return mask;
+  }
 
   __device__ __forceinline__ static Plan plan(const Sizes& s, int batch, int depth) {
     Plan p;
     p.clusters_m = ceil_div(ceil_div(s.m, C.tile_m), C.cluster_m);
     p.clusters_n = ceil_div(ceil_div(s.n, C.tile_n), C.cluster_n);
     p.total = p.clusters_m * p.clusters_n * batch;
+    p.streams_a = p.clusters_n == 1 && exceeds_l2(s.m, s.k);
+    p.streams_b = p.clusters_m == 1 && exceeds_l2(s.k, s.n);
     const int clusters = static_cast<int>(gridDim.x) / kCluster;
     const int index = static_cast<int>(blockIdx.x) / kCluster;
     p.first = kCluster > 1 ? dealt(index, clusters) : index;

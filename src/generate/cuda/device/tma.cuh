@@ -16,6 +16,15 @@ __device__ __forceinline__ void prefetch_map(const TensorMap& map) {
   asm volatile("prefetch.tensormap [%0];" ::"l"(&map) : "memory");
 }
 
+// How the L2 treats what a copy touches (PTX ISA 9.7.9.18, createpolicy): to be evicted first, which
+// leaves room for what is read again, or as ever.
+__device__ __forceinline__ u64 eviction(bool first) {
+  u64 early, normal;
+  asm("createpolicy.fractional.L2::evict_first.b64 %0, 1.0;" : "=l"(early));
+  asm("createpolicy.fractional.L2::evict_normal.b64 %0, 1.0;" : "=l"(normal));
+  return first ? early : normal;
+}
+
 // One box to shared memory; its bytes complete on `barrier`.
 __device__ __forceinline__ void load_box(u32 to, const TensorMap& map, int column, int row,
                                          int entry, u32 barrier) {
@@ -25,21 +34,32 @@ __device__ __forceinline__ void load_box(u32 to, const TensorMap& map, int colum
       "l"(&map), "r"(column), "r"(row), "r"(entry), "r"(barrier)
       : "memory");
 }
+// The same under an eviction policy.
+__device__ __forceinline__ void load_box(u32 to, const TensorMap& map, int column, int row,
+                                         int entry, u32 barrier, u64 policy) {
+  asm volatile(
+      "cp.async.bulk.tensor.3d.shared::cluster.global.mbarrier::complete_tx::bytes.L2::cache_hint "
+      "[%0], [%1, {%2, %3, %4}], [%5], %6;" ::"r"(to),
+      "l"(&map), "r"(column), "r"(row), "r"(entry), "r"(barrier), "l"(policy)
+      : "memory");
+}
 // The same to the same place in every CTA of the cluster whose bit is set in `mask`.
 __device__ __forceinline__ void load_box_multicast(u32 to, const TensorMap& map, int column,
-                                                   int row, int entry, u32 barrier, u16 mask) {
+                                                   int row, int entry, u32 barrier, u16 mask,
+                                                   u64 policy) {
   asm volatile(
       "cp.async.bulk.tensor.3d.shared::cluster.global.mbarrier::complete_tx::bytes.multicast::"
-      "cluster [%0], [%1, {%2, %3, %4}], [%5], %6;" ::"r"(to),
-      "l"(&map), "r"(column), "r"(row), "r"(entry), "r"(barrier), "h"(mask)
+      "cluster.L2::cache_hint [%0], [%1, {%2, %3, %4}], [%5], %6, %7;" ::"r"(to),
+      "l"(&map), "r"(column), "r"(row), "r"(entry), "r"(barrier), "h"(mask), "l"(policy)
       : "memory");
 }
 
 __device__ __forceinline__ void store_box(const TensorMap& map, u32 from, int column, int row,
-                                          int entry) {
+                                          int entry, u64 policy) {
   asm volatile(
-      "cp.async.bulk.tensor.3d.global.shared::cta.bulk_group [%0, {%2, %3, %4}], [%1];" ::"l"(&map),
-      "r"(from), "r"(column), "r"(row), "r"(entry)
+      "cp.async.bulk.tensor.3d.global.shared::cta.bulk_group.L2::cache_hint [%0, {%2, %3, %4}], "
+      "[%1], %5;" ::"l"(&map),
+      "r"(from), "r"(column), "r"(row), "r"(entry), "l"(policy)
       : "memory");
 }
 __device__ __forceinline__ void commit_stores() {
