@@ -61,7 +61,9 @@ double taste(const Program& p, const Problem& problem, const Kernel& k, double w
   double factor = 1;
   // Two warpgroups hide each other's waits; one alone, or alternating, loses 2-7 %.
   const bool waits = p.find_word("in_flight") == "0";
-  const bool shared_ring = p.find_word("schedule") == "cooperative" && k.threads > 256;
+  const bool shares =
+      p.find_word("schedule") == "cooperative" || p.find_word("schedule") == "swapped";
+  const bool shared_ring = shares && k.threads > 256;
   if (waits) factor += shared_ring ? (k.persistent ? -0.01 : 0.01) : k.alternates ? 0.05 : 0.03;
   // More and smaller stages were measured 1-4 % faster.
   if (k.tile_k > 64 && p.find_word("form").empty()) factor += 0.04;

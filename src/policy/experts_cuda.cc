@@ -22,8 +22,8 @@ namespace {
 using cuda_family::tiles_of;
 
 // The palette. Rings are as long as fits and K fills, up to kLongestRing.
-constexpr std::array<std::string_view, 53> kTiles90 = {
-    // For few rows (the others are illegal there, or these are).
+constexpr std::array<std::string_view, 58> kTiles90 = {
+    // For few rows, or B stored along N.
     "schedule=swapped consumers=1 tile_m=64 tile_n=16 tile_k=64",
     "schedule=swapped consumers=1 tile_m=64 tile_n=16 tile_k=128",
     "schedule=swapped consumers=1 tile_m=64 tile_n=32 tile_k=64",
@@ -36,6 +36,11 @@ constexpr std::array<std::string_view, 53> kTiles90 = {
     "schedule=swapped consumers=3 tile_m=192 tile_n=16 tile_k=128",
     "schedule=swapped consumers=2 tile_m=256 tile_n=16 tile_k=64",
     "schedule=swapped consumers=2 tile_m=256 tile_n=32 tile_k=64",
+    "schedule=swapped consumers=2 tile_m=256 tile_n=64 tile_k=64",
+    "schedule=swapped consumers=2 tile_m=128 tile_n=144 tile_k=64",
+    "schedule=swapped consumers=2 tile_m=128 tile_n=160 tile_k=64",
+    "schedule=swapped consumers=2 tile_m=128 tile_n=176 tile_k=64",
+    "schedule=swapped consumers=2 tile_m=192 tile_n=128 tile_k=64",
     "schedule=cooperative consumers=1 tile_m=64 tile_n=16 tile_k=64",
     "schedule=single tile_m=64 tile_n=16 tile_k=128",
     "schedule=single tile_m=64 tile_n=32 tile_k=128",
@@ -146,7 +151,7 @@ std::int64_t wished_number(const Wishes& wishes, std::string_view key) {
 // The order of tiles. Where all are in flight at once, the one by which the CTAs of a GPC read
 // least (for a short K of the plain ones, which were measured to start sooner); else groups, of 16
 // rows where L2 does not keep all of B from one to the next.
-std::string_view order_of(const Wishes& tile, const Problem& p, const Device& device) {
+std::string_view order_of(const Wishes& tile, const Problem& given, const Device& device) {
   struct Order {
     std::string_view text;
     bool along_n;
@@ -159,6 +164,9 @@ std::string_view order_of(const Wishes& tile, const Problem& p, const Device& de
                                              {"raster=n group=2", true, 2}}};
   constexpr std::size_t kPlain = 2;
   constexpr std::int64_t kShortK = 2048;
+  const bool turned = std::ranges::find(tile, std::pair<std::string_view, std::string_view>(
+                                                  "schedule", "swapped")) != tile.end();
+  const Problem p = turned ? swapped(given) : given;
   const std::int64_t tile_m = wished_number(tile, "tile_m"), tile_n = wished_number(tile, "tile_n");
   const std::int64_t rows = tiles_of(p.m, tile_m), columns = tiles_of(p.n, tile_n);
   const std::int64_t processors = device.cuda.multiprocessors;

@@ -26,7 +26,9 @@ std::vector<Decision> decisions() {
        "and the producer's threads load operands that no tensor map can describe, which for the "
        "others are copied to aligned rows before; swapped: cooperative, for few rows, which fill "
        "no "
-       "tile: tiles are of C^T, so that tile_m counts columns of C and tile_n rows"},
+       "tile, and for B stored along N, which then is cut in whole boxes whatever M is: tiles are "
+       "of "
+       "C^T, so that tile_m counts columns of C and tile_n rows"},
       {"consumers",
        {"1", "2", "3"},
        {{"schedule", {"cooperative", "gather", "swapped"}}},
@@ -219,8 +221,9 @@ std::vector<Rule> rules_of_tiles() {
   add("deferred-tiles", {"schedule", "grid", "epilogue"},
       [](const Choices& c, const Problem&, const Device&) -> Reason {
         if (!c.is("epilogue", "deferred")) return std::nullopt;
-        if (!c.is("schedule", "cooperative")) {
-          return said(c, "schedule") + ": epilogue=deferred is for schedule=cooperative";
+        if (!c.is("schedule", "cooperative") && !is_swapped(c)) {
+          return said(c, "schedule") +
+                 ": epilogue=deferred is for schedule=cooperative and swapped";
         }
         if (c.is("grid", "persistent")) return std::nullopt;
         return "epilogue=deferred stores while the next tile is multiplied: grid=persistent";
@@ -263,23 +266,25 @@ std::vector<Rule> rules() {
       return is_swapped(c) ? asked(c, swapped(p), d) : asked(c, p, d);
     };
   }
-  constexpr std::int64_t kFewRows = 64;
+  constexpr std::int64_t kFewRows = 128;
   rules.push_back({"swapped-operands",
                    {"schedule"},
                    [](const Choices& c, const Problem& p, const Device&) -> Reason {
                      if (!is_swapped(c)) return std::nullopt;
-                     if (p.m > kFewRows) {
-                       return fmt::format("{}: M={} fills tiles of 64 rows", said(c, "schedule"),
-                                          p.m);
+                     if (p.m > kFewRows && p.b_transposed) {
+                       return fmt::format(
+                           "{}: M={} fills tiles of 128 rows, and B comes along K either way",
+                           said(c, "schedule"), p.m);
                      }
                      const CudaAlignment aligned = alignment_of(p);
                      if (aligned.a == 8 && aligned.b == 8) return std::nullopt;
                      return said(c, "schedule") + " reads A and B as they lie, by tensor maps";
                    }});
   rules.push_back({"swapped-once",
-                   {"schedule", "tile_n"},
+                   {"schedule", "tile_n", "cluster"},
                    [](const Choices& c, const Problem& p, const Device&) -> Reason {
-                     if (!is_swapped(c) || c.number("tile_n") >= p.m) return std::nullopt;
+                     const std::int64_t rows = c.number("tile_n") * cluster_n(c);
+                     if (!is_swapped(c) || p.m > kFewRows || rows >= p.m) return std::nullopt;
                      return fmt::format("{} {} for M={}: B would be read more than once",
                                         said(c, "schedule"), said(c, "tile_n"), p.m);
                    }});
@@ -287,12 +292,12 @@ std::vector<Rule> rules() {
                    {"schedule", "tile_n", "epilogue"},
                    [](const Choices& c, const Problem&, const Device&) -> Reason {
                      if (!is_swapped(c)) return std::nullopt;
-                     if (!c.is("epilogue", "exchange")) {
-                       return fmt::format("{} {}: lanes exchange what they store transposed",
+                     if (c.is("epilogue", "direct") || c.is("epilogue", "shared")) {
+                       return fmt::format("{} {}: nothing transposes what it stores",
                                           said(c, "schedule"), said(c, "epilogue"));
                      }
                      if (c.number("tile_n") % 16 == 0) return std::nullopt;
-                     return fmt::format("{}: lanes transpose 16 columns at a time",
+                     return fmt::format("{}: 16 columns at a time are transposed",
                                         said(c, "tile_n"));
                    }});
   return rules;

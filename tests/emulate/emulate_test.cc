@@ -160,11 +160,11 @@ TEST(Emulated, LargeClustersAreRight) {
   }
 }
 
-// Tiles of C^T: few rows, every layout, type and way to add slices; rows that no wide store
-// reaches.
+// Tiles of C^T: few rows, every layout, type, way to add slices and to store; rows that no wide
+// store reaches.
 TEST(Emulated, SwappedTilesAreRight) {
   struct Case {
-    const char *rest, *problem;
+    const char *rest, *problem, *epilogue = "exchange";
   };
   constexpr Case kCases[] = {
       {"consumers=1 tile_m=64 tile_n=16 tile_k=64 stages=3 split_k=1 cluster=1x1 grid=tiles",
@@ -186,13 +186,23 @@ TEST(Emulated, SwappedTilesAreRight) {
        "64x264x136 bf16 acc=f32 nt out=f32"},
       {"consumers=1 tile_m=64 tile_n=16 tile_k=64 stages=3 split_k=1 cluster=1x1 grid=tiles",
        "9x203x264 f16 acc=f32 nt ldc=205"},
+      {"consumers=2 tile_m=128 tile_n=160 tile_k=64 stages=2 split_k=1 cluster=2x1 "
+       "grid=persistent",
+       "520x1160x136 f16 acc=f32 nn", "tma"},
+      {"consumers=2 tile_m=128 tile_n=176 tile_k=64 stages=3 split_k=1 cluster=1x1 "
+       "grid=persistent",
+       "400x1304x520 bf16 acc=f32 nn", "deferred"},
+      {"consumers=1 tile_m=64 tile_n=32 tile_k=64 stages=3 split_k=1 cluster=1x1 grid=tiles",
+       "24x333x200 f16 acc=f32 nt ldc=336", "tma"},
+      {"consumers=2 tile_m=256 tile_n=64 tile_k=64 stages=2 split_k=1 cluster=1x2 grid=tiles",
+       "128x520x136 f16 acc=f32 tn", "tma"},
   };
   for (const Case& c : kCases) {
     for (const char* sizes : {"static", "runtime"}) {
-      const CoverGround ground = ground_of({&sm90_family(), 16, c.problem});
+      const CoverGround ground = ground_of({&sm90_family(), 8, c.problem});
       const auto program =
           parse_program(std::string("sm90 schedule=swapped ") + c.rest +
-                        " in_flight=1 epilogue=exchange raster=m group=1 sizes=" + sizes);
+                        " in_flight=1 epilogue=" + c.epilogue + " raster=m group=1 sizes=" + sizes);
       ASSERT_TRUE(program) << program.error().message;
       EXPECT_TRUE(is_legal(*program, ground.problem, ground.device)) << c.problem;
       expect_right({ground.device, ground.problem, *program}, 0, 3);

@@ -260,18 +260,21 @@ void load_matrices(u32* r, u32 address, bool transposed) {
   });
 }
 
-void store_matrices(u32 address, const u32* r) {
+void store_matrices(u32 address, const u32* r, bool transposed) {
   u32 copy[4];
   std::copy_n(r, 4, copy);
   MatrixLane lane{address, copy};
-  meet("stmatrix", 0, &lane, [](const Meeting& meeting) {
+  meet(transposed ? "stmatrix.trans" : "stmatrix", 0, &lane, [&](const Meeting& meeting) {
     Warp& warp = *self().warp;
     for (int matrix = 0; matrix < 4; ++matrix) {
       for (int row = 0; row < 8; ++row) {
         unsigned char* to = matrix_row(meeting, matrix, row, "stmatrix");
-        for (int t = 0; t < 4; ++t) {
-          const auto* from = static_cast<const MatrixLane*>(meeting.data[4 * row + t]);
-          std::memcpy(to + 4 * t, &from->r[matrix], 4);
+        for (int column = 0; column < 8; ++column) {
+          // As registers hold it, lane 4 g + t has row g, columns 2t and 2t + 1.
+          const int g = transposed ? column : row, h = transposed ? row : column;
+          const auto* from = static_cast<const MatrixLane*>(meeting.data[4 * g + h / 2]);
+          const auto value = static_cast<u16>(from->r[matrix] >> (16 * (h % 2)));
+          std::memcpy(to + 2 * column, &value, 2);
         }
         note_written(*warp.lanes[8 * matrix + row], *warp.cta,
                      static_cast<u32>(to - warp.cta->memory));

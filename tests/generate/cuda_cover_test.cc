@@ -85,9 +85,10 @@ void check_copy(const MapDescription& map, const CudaCall& call, int aligned,
   EXPECT_EQ(call.before.size(), 1U);
 }
 
-// Boxes of A and B fill one stage; what the copy engine and wgmma want of them holds.
-void check_maps(const Program& p, const Problem& problem, const CudaCall& call,
-                const GemmShape& s) {
+// Boxes of A and B fill one stage; what the copy engine and wgmma want of them holds. `operands`:
+// at which addresses.
+void check_maps(const Program& p, const Problem& problem, const CudaCall& call, const GemmShape& s,
+                std::array<cuda::Pointer, 2> operands) {
   const std::int64_t m = p.number("tile_m"), n = p.number("tile_n"), k = p.number("tile_k");
   const Placement place = placement_of(p);
   const CudaAlignment aligned = alignment_of(problem);
@@ -120,7 +121,7 @@ void check_maps(const Program& p, const Problem& problem, const CudaCall& call,
     EXPECT_EQ(map.dimensions[0], static_cast<std::uint64_t>(along_k ? s.k : size));
     EXPECT_EQ(map.dimensions[1], static_cast<std::uint64_t>(along_k ? size : s.k));
     EXPECT_EQ(map.strides[0] % 16, 0U);
-    check_copy(map, call, i == 0 ? aligned.a : aligned.b, i == 0 ? kOperands.a : kOperands.b);
+    check_copy(map, call, i == 0 ? aligned.a : aligned.b, operands[static_cast<std::size_t>(i)]);
   }
   EXPECT_EQ(stage, (m + n) * k * 2);
 }
@@ -136,7 +137,8 @@ void check_memory(const Program& p, const Problem& problem, const Device& device
     std::int64_t ring = p.number("stages") * (m + n) * p.number("tile_k") * 2;
     if (p.word("reduce") == "cluster") ring = std::max(ring, m * n * 4);
     const bool staged = p.word("epilogue") != "direct" && p.word("epilogue") != "exchange";
-    const std::int64_t stores = staged ? consumers * 2 * 64 * (n % 64 == 0 ? 128 : 64) : 0;
+    const std::int64_t wide = n % 64 == 0 ? 64 : n % 32 == 0 ? 32 : 16;
+    const std::int64_t stores = staged ? consumers * 2 * 64 * wide * 2 : 0;
     // Up to 1008 bytes before the ring, two barriers a stage and a flag behind it.
     need = 1008 + ring + stores + 16 * p.number("stages") + 4;
     EXPECT_GE(call.threads, static_cast<unsigned>(128 * consumers));
@@ -204,10 +206,16 @@ TEST(CudaLaunchCover, EveryTileOnceAndMemoryEnough) {
                 place.hopper             ? place.cluster()
                 : place.split_in_cluster ? place.split
                                          : 1);
-      check_memory(program, candidate.problem, candidate.device, *call, shape);
-      if (place.hopper) check_maps(program, candidate.problem, *call, shape);
+      // Tiles of C^T: the rest holds of that product.
+      const bool turned = place.hopper && program.word("schedule") == "swapped";
+      const Problem seen = turned ? swapped(candidate.problem) : candidate.problem;
+      const GemmShape tiled = turned ? GemmShape{shape.n, shape.m, shape.k} : shape;
+      std::array<cuda::Pointer, 2> operands = {kOperands.a, kOperands.b};
+      if (turned) std::swap(operands[0], operands[1]);
+      check_memory(program, seen, candidate.device, *call, tiled);
+      if (place.hopper) check_maps(program, seen, *call, tiled, operands);
       const std::uint64_t ctas = std::uint64_t{call->grid[0]} * call->grid[1] * call->grid[2];
-      if (ctas < 40000) check_cover(place, *call, shape, candidate.problem.batch);
+      if (ctas < 40000) check_cover(place, *call, tiled, candidate.problem.batch);
       if (HasFatalFailure()) return;
       ++calls;
     }

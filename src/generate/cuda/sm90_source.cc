@@ -205,7 +205,8 @@ Launch launch_of(const Program& p, const Problem& problem, Form form, const Shap
   if (!s.gather_a) add_map(map_of(first, !problem.a_transposed, s.m, s.k, s.cluster.n));
   if (!s.gather_b) add_map(map_of(second, problem.b_transposed, s.n, s.k, s.cluster.m));
   const int store_columns = static_cast<int>(cuda_family::store_columns(s.n));
-  if (s.tma_store) add_map({'c', store_columns, 64, 2 * store_columns, 128});
+  if (s.tma_store && s.swapped) add_map({'c', 64, store_columns, 128, 128});
+  if (s.tma_store && !s.swapped) add_map({'c', store_columns, 64, 2 * store_columns, 128});
   cuda.arguments.insert(
       cuda.arguments.end(),
       {"c", "workspace", cuda_text::head_argument(p, tiles_text(s), 128 * s.consumers)});

@@ -55,7 +55,7 @@ void wait_stores(int pending);
 
 // ---- matrices (matrix.cc)
 void load_matrices(u32* r, u32 address, bool transposed);
-void store_matrices(u32 address, const u32* r);
+void store_matrices(u32 address, const u32* r, bool transposed);
 void mma(float* d, const u32* a, u32 b0, u32 b1, bool bf16);
 void mma_f16(u32* d, const u32* a, u32 b0, u32 b1);
 struct WgmmaForm {

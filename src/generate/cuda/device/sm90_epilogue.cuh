@@ -28,14 +28,17 @@ struct TileStores {
                                             : 1,
     kPieces = kColumns % 8 == 0   ? 8
               : kColumns % 4 == 0 ? 4
-                                  : 2,  // of a chunk's row, 16 bytes each
-    kRowBytes = 16 * kPieces,             // the map's swizzle, too
-    kChunkBytes = 64 * kRowBytes,
+                                  : 2,  // of 8 columns of the tile, in a chunk
+    // A chunk as it is stored: kSwapped, rows are what are columns of the tile.
+    kChunkRows = kSwapped ? 8 * kPieces : 64,
+    kRowPieces = kSwapped ? 8 : kPieces,
+    kRowBytes = 16 * kRowPieces,  // the map's swizzle, too
+    kChunkBytes = kChunkRows * kRowBytes,
     kBytes = kStaged ? 2 * kChunkBytes : 0,  // of shared memory, per warpgroup
     kAcross = kColumns / kPieces,            // chunks in 64 rows of the tile
     kChunks = kBlocks * kAcross,
   };
-  static_assert(!kSwapped || (kWide == 2 && kColumns % 2 == 0));
+  static_assert(!kSwapped || ((kTma || kWide == 2) && kColumns % 2 == 0));
   static_assert(!kStaged || (kColumns % kPieces == 0 && !kScaled && kOut != Type::f32));
   using Out = Output<kOut, kScaled, kVector, kServed>;
   using Sums = float[kBlocks][kColumns][4];
@@ -62,7 +65,7 @@ struct TileStores {
   // bit 7 up, three for rows of 128 bytes, two for 64 and one for 32 (PTX ISA, tensor swizzling
   // modes).
   __device__ __forceinline__ static u32 place(int row, int piece) {
-    const int turn = kPieces == 8 ? row & 7 : kPieces == 4 ? row >> 1 & 3 : row >> 2 & 1;
+    const int turn = kRowPieces == 8 ? row & 7 : kRowPieces == 4 ? row >> 1 & 3 : row >> 2 & 1;
     return static_cast<u32>(row * kRowBytes + (piece ^ turn) * 16);
   }
 
@@ -81,7 +84,8 @@ struct TileStores {
     const int lane = lane_id();
     const bool issues = elect_lane() && warp == 0;  // the same lane every time
     // This lane's row and chunk of 16 bytes in the four matrices that are stored at once.
-    const int row = warp * 16 + (lane & 7) + (lane >> 3 & 1) * 8;
+    const int row = (kSwapped ? lane >> 4 : 2 * warp + (lane >> 3 & 1)) * 8 + (lane & 7);
+    const int piece = kSwapped ? 2 * warp + (lane >> 3 & 1) : lane >> 4;
     // An odd number of chunks ends with the buffer that the next tile begins with.
     if (kTma && issues && count == 0 && kChunks % 2 == 1) wait_stores_read<0>();
     const u32 buffer = to.buffers + static_cast<u32>(count % 2) * kChunkBytes;
@@ -90,15 +94,17 @@ struct TileStores {
 #pragma unroll
     for (int j = 0; j < kPieces; j += 2) {
       const Pair x = words(j), y = words(j + 1);
-      store_matrices(buffer + place(row, j + (lane >> 4)), x.low, x.high, y.low, y.high);
+      const u32 at = kSwapped ? place(row + 8 * j, piece) : place(row, piece + j);
+      store_matrices<kSwapped>(buffer + at, x.low, x.high, y.low, y.high);
     }
     if (kTma) fence_async_proxy();
     named_barrier(to.barrier, 128);
-    const int at_row = to.row0 + 64 * (count / kAcross);
-    const int at_column = to.column0 + 8 * kPieces * (count % kAcross);
+    const int down = to.row0 + 64 * (count / kAcross);
+    const int across = to.column0 + 8 * kPieces * (count % kAcross);
+    const int at_row = kSwapped ? across : down, at_column = kSwapped ? down : across;
     if constexpr (!kTma) {
       copy_clipped<8>(out, buffer, at_row, at_column);
-    } else if (out.n % 8 != 0 && at_column + 8 * kPieces > out.n) {
+    } else if (out.n % 8 != 0 && at_column + 8 * kRowPieces > out.n) {
       copy_clipped<1>(out, buffer, at_row, at_column);
     } else if (issues && at_row < out.m && at_column < out.n) {
       store_box(map, buffer, at_column, at_row, to.entry, eviction(out.streams));
@@ -156,8 +162,8 @@ struct TileStores {
   __device__ __forceinline__ static void copy_clipped(const Out& out, u32 buffer, int row0,
                                                       int column0) {
 #pragma unroll(kUnrolled)
-    for (int i = static_cast<int>(threadIdx.x) % 128; i < 64 * 8 * kPieces; i += 128) {
-      const int row = i / (8 * kPieces), column = i % (8 * kPieces);
+    for (int i = static_cast<int>(threadIdx.x) % 128; i < kChunkRows * 8 * kRowPieces; i += 128) {
+      const int row = i / (8 * kRowPieces), column = i % (8 * kRowPieces);
       if (row0 + row >= out.m || column0 + column >= out.n) continue;
       static_cast<u16*>(out.c)[(row0 + row) * out.ldc + column0 + column] =
           load_shared(buffer + place(row, column / 8) + static_cast<u32>(column % 8 * 2));

@@ -35,9 +35,10 @@ template <int kPending>
 inline void wait_stores_read() {
   emu::wait_stores(kPending);
 }
+template <bool kTransposed>
 inline void store_matrices(u32 address, u32 r0, u32 r1, u32 r2, u32 r3) {
   const u32 r[4] = {r0, r1, r2, r3};
-  emu::store_matrices(address, r);
+  emu::store_matrices(address, r, kTransposed);
 }
 
 }  // namespace tw
