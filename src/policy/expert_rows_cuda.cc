@@ -9,7 +9,7 @@ namespace tilewright {
 namespace {
 
 // The order of tiles is order_of's and the sizes are lineup.h's, where not wished.
-constexpr std::array<CudaExpert, 104> kExperts = {{
+constexpr std::array<CudaExpert, 106> kExperts = {{
     {Regime::tiny, "sm90 schedule=cooperative consumers=1 tile_m=64 tile_n=16 tile_k=64 stages=2"},
     {Regime::tiny, "sm90 schedule=single tile_m=64 tile_n=16 tile_k=128 stages=2"},
     {Regime::tiny, "sm90 schedule=cooperative consumers=1 tile_m=64 tile_n=16 tile_k=128 stages=4"},
@@ -278,6 +278,10 @@ constexpr std::array<CudaExpert, 104> kExperts = {{
     {Regime::narrow,
      "sm90 schedule=cooperative consumers=1 tile_m=64 tile_n=32 tile_k=128 stages=8 split_k=2 "
      "reduce=cluster"},
+    {Regime::narrow,
+     "sm80 form=tile tile_m=16 tile_n=64 tile_k=64 warps_m=1 warps_n=2 warps_k=2 stages=4 "
+     "epilogue=exchange"},
+    {Regime::narrow, "sm80 form=direct tile_m=16 tile_n=64 warps_k=4 ahead=1"},
 }};
 
 }  // namespace

@@ -178,7 +178,7 @@ TEST(Emulated, SwappedTilesAreRight) {
        "16x264x1032 bf16 acc=f32 tt"},
       {"consumers=1 tile_m=64 tile_n=48 tile_k=64 stages=2 split_k=3 reduce=spread cluster=1x1",
        "40x200x1032 f16 acc=f32 nt batch=2"},
-      {"consumers=3 tile_m=192 tile_n=16 tile_k=64 stages=2 split_k=2 reduce=workspace cluster=1x1",
+      {"consumers=3 tile_m=192 tile_n=32 tile_k=64 stages=2 split_k=2 reduce=workspace cluster=1x1",
        "32x264x520 f16 acc=f32 nt alpha=any beta=any"},
       {"consumers=1 tile_m=64 tile_n=32 tile_k=64 stages=3 split_k=1 cluster=1x2 grid=tiles",
        "56x136x264 f16 acc=f16 nn beta=one"},
@@ -199,7 +199,7 @@ TEST(Emulated, SwappedTilesAreRight) {
   };
   for (const Case& c : kCases) {
     for (const char* sizes : {"static", "runtime"}) {
-      const CoverGround ground = ground_of({&sm90_family(), 8, c.problem});
+      const CoverGround ground = ground_of({&sm90_family(), 16, c.problem});
       const auto program =
           parse_program(std::string("sm90 schedule=swapped ") + c.rest +
                         " in_flight=1 epilogue=" + c.epilogue + " raster=m group=1 sizes=" + sizes);

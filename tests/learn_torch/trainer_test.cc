@@ -143,8 +143,16 @@ TEST(Trainer, AStepRaisesTheRewardedTextAndLowersTheOthers) {
     for (std::size_t i = 0; i < 4; ++i) before.push_back(log_probability(model, group, i, 1));
     const std::vector<TextGroup> groups = {group};
     const auto report = trainer.reinforce(groups, {}, {.advantage = kind, .epochs = 4}).value();
-    EXPECT_GT(log_probability(model, group, 0, 1), before[0]);
-    EXPECT_LT(log_probability(model, group, 1, 1), before[1]);
+    // Another text may rise with words that it shares with the rewarded one, but less.
+    const double gain = log_probability(model, group, 0, 1) - before[0];
+    double others = 0;
+    for (std::size_t i = 1; i < 4; ++i) {
+      const double change = log_probability(model, group, i, 1) - before[i];
+      EXPECT_LT(change, gain) << i;
+      others += change;
+    }
+    EXPECT_GT(gain, 0);
+    EXPECT_LT(others, 0);
     EXPECT_EQ(report.flat_groups, 0u);
   }
 }
