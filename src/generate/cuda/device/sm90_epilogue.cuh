@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // How a warpgroup of the family sm90 writes its part of a tile: from registers (epilogue.cuh), or
 // through shared memory by the copy engine in chunks of 64 rows by 64 columns (32 or 16 where 64 do
-// not divide the tile), two buffers in turn, so that one is filled while the other is being read. The
-// engine clips what it stores in steps of 16 bytes (seen on an H200: of 8191 columns it wrote
+// not divide the tile), two buffers in turn, so that one is filled while the other is being read.
+// The engine clips what it stores in steps of 16 bytes (seen on an H200: of 8191 columns it wrote
 // 8192), so the last chunk of a row whose length is no multiple of 8 is copied by threads; and all
 // chunks where no tensor map describes C (Epilogue::shared): a warp's stores lie together then,
 // which those from registers do not.
@@ -22,7 +22,7 @@ struct TileStores {
     kTma = kEpilogue == Epilogue::tma || kDeferred,
     kStaged = kTma || kEpilogue == Epilogue::shared,
     kWide = kEpilogue != Epilogue::exchange ? 1
-            : kSwapped          ? 2
+            : kSwapped                      ? 2
             : kColumns % 4 == 0             ? 4
             : kColumns % 2 == 0             ? 2
                                             : 1,

@@ -8,7 +8,8 @@
 // few, the producer is one warp; else a warpgroup, three quarters of it idle, that gives its
 // registers to the others (setmaxnreg, PTX ISA 9.7.19.5). A register file serves every fourth warp,
 // so one warp more than a multiple of four costs the others as much as four. gather: cooperative,
-// with a producer warpgroup that copies what no tensor map describes (sm90_gather.cuh). The other
+// with a producer warpgroup that copies what no tensor map describes (sm90_gather.cuh). swapped:
+// cooperative, of C^T = B^T A^T: A here is the caller's B, and only what stores knows. The other
 // schedules read copies of such operands, which another kernel made before (repack.cuh).
 //
 // Clusters. cluster_m CTAs share B, cluster_n share A: each loads a part and multicasts it. A stage

@@ -16,8 +16,8 @@ __device__ __forceinline__ void prefetch_map(const TensorMap& map) {
   asm volatile("prefetch.tensormap [%0];" ::"l"(&map) : "memory");
 }
 
-// How the L2 treats what a copy touches (PTX ISA 9.7.9.18, createpolicy): to be evicted first, which
-// leaves room for what is read again, or as ever.
+// How the L2 treats what a copy touches (PTX ISA 9.7.9.18, createpolicy): to be evicted first,
+// which leaves room for what is read again, or as ever.
 __device__ __forceinline__ u64 eviction(bool first) {
   u64 early, normal;
   asm("createpolicy.fractional.L2::evict_first.b64 %0, 1.0;" : "=l"(early));
