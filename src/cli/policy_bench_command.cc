@@ -200,6 +200,7 @@ void add_policy_bench(CLI::App& app, Cli& cli) {
       "  tilewright policy-bench --policies random,evolve,tpe,boost\n"
       "  tilewright policy-bench trials.jsonl.gz --device devices/h200.json --plot curve.svg\n"
       "  tilewright policy-bench --policies lm,evolve --weights run/weights.safetensors\n"
+      "  tilewright policy-bench --policies lm,lm:learn=0,lm:exemplars=0\n"
       "  tilewright policy-bench --runs by-lm,by-evolve,long --database online.db\n"
       "  tilewright policy-bench --shapes train --policies anneal --set anneal.cooling=0.8\n"
       "A policy may propose only what the table holds, sees the first timing of a cell, and is "
@@ -212,7 +213,11 @@ void add_policy_bench(CLI::App& app, Cli& cli) {
   command->add_option("trials", flags->files, "Files of trials, .jsonl or .jsonl.gz");
   command->add_option("--database", flags->databases,
                       "Databases to read together (default, without files: that of --db)");
-  command->add_option("--policies", flags->policies, "Policies to compare (default: all but lm)")
+  command
+      ->add_option(
+          "--policies", flags->policies,
+          "Policies to compare (default: all but lm); NAME:KNOB=VALUE+KNOB=VALUE is one with "
+          "numbers of its own, so that what a part of it is worth can be told")
       ->delimiter(',');
   command
       ->add_option(

@@ -2,6 +2,8 @@
 // Running a comparison (bench.h): the searches are independent, so threads share a counter.
 #include "replay/bench.h"
 
+#include "base/text.h"
+
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -18,6 +20,24 @@ using Shared = std::shared_ptr<const Experience>;
 
 std::string shape_of(const Problem& p) {
   return fmt::format("{}x{}x{}", p.m, p.n, p.k);
+}
+
+struct Contestant {
+  std::string policy;
+  Knobs knobs;
+};
+// A policy, or one with numbers of its own: "lm:learn=0+exemplars=1".
+Result<Contestant> contestant_of(const std::string& text, const Knobs& common) {
+  const std::size_t colon = text.find(':');
+  Contestant out{text.substr(0, colon), common};
+  if (colon == std::string::npos) return out;
+  for (const std::string_view assignment : split(std::string_view(text).substr(colon + 1), '+')) {
+    if (Status status = out.knobs.set(fmt::format("{}.{}", out.policy, assignment)); !status) {
+      status.error().message = fmt::format("--policies {}: {}", text, status.error().message);
+      return tl::unexpected(status.error());
+    }
+  }
+  return out;
 }
 
 // What each world's policies may learn from. Held-out shapes share one.
@@ -70,6 +90,12 @@ Result<PolicyBench> policy_bench(
     return fail(ErrorCode::usage,
                 fmt::format("--reference {}: it is not one of --policies", options.reference));
   }
+  std::vector<Contestant> contestants;
+  for (const std::string& text : options.policies) {
+    Result<Contestant> contestant = contestant_of(text, options.knobs);
+    if (!contestant) return tl::unexpected(contestant.error());
+    contestants.push_back(*std::move(contestant));
+  }
   bench.budgets = budgets_of(bench.worlds, options.most);
   const std::vector<Shared> priors = prior_of(bench.worlds, trials, bench, options.prior);
 
@@ -91,10 +117,10 @@ Result<PolicyBench> policy_bench(
       context.device = device;
       context.seed = options.first_seed + s;
       context.experience = priors[i];
-      context.knobs = options.knobs;
+      context.knobs = contestants[p].knobs;
       context.learner = options.learner;
       Result<Search> found =
-          search(*bench.worlds[i], options.policies[p], std::move(context), bench.budgets);
+          search(*bench.worlds[i], contestants[p].policy, std::move(context), bench.budgets);
       const std::scoped_lock lock(mutex);
       if (!found) {
         failed = found.error();

@@ -17,7 +17,7 @@ namespace tilewright {
 enum class Shapes { held_out, train, all };
 
 struct PolicyBenchOptions {
-  std::vector<std::string> policies;
+  std::vector<std::string> policies;  // "lm", or with numbers of its own "lm:learn=0+exemplars=1"
   std::string reference = "random";
   Shapes shapes = Shapes::held_out;
   std::size_t most = 256;  // measurements

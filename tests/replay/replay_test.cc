@@ -169,6 +169,25 @@ TEST_F(Tables, WrongOptionsAreErrors) {
   magic.policies = {"random", "magic"};
   EXPECT_THAT(policy_bench(worlds_, trials_, device_, magic).error().message, HasSubstr("magic"));
   EXPECT_EQ(policy_bench({}, trials_, device_, options()).error().code, ErrorCode::negative);
+  magic.policies = {"random", "anneal:colling=0.5"};
+  EXPECT_THAT(policy_bench(worlds_, trials_, device_, magic).error().message,
+              HasSubstr("--policies anneal:colling=0.5: "));
+}
+
+// One policy twice, with other numbers: they are its own, and go before those of all.
+TEST_F(Tables, PoliciesMayHaveNumbersOfTheirOwn) {
+  PolicyBenchOptions own = options();
+  own.reference = "anneal";
+  own.policies = {"anneal", "anneal:cooling=0.5+temperature=3", "anneal:cooling=0.9"};
+  const auto apart = policy_bench(worlds_, trials_, device_, own);
+  ASSERT_TRUE(apart) << apart.error().message;
+  EXPECT_EQ(apart->scores[1].policy, "anneal:cooling=0.5+temperature=3");
+  EXPECT_NE(apart->scores[1].shape_areas, apart->scores[0].shape_areas);
+  ASSERT_TRUE(own.knobs.set("anneal.cooling=0.5"));
+  ASSERT_TRUE(own.knobs.set("anneal.temperature=3"));
+  const auto together = policy_bench(worlds_, trials_, device_, own);
+  ASSERT_TRUE(together) << together.error().message;
+  EXPECT_EQ(together->scores[0].shape_areas, apart->scores[1].shape_areas);
 }
 
 // Two policies whose difference is known: by 0.1 on every shape and seed, and by nothing.
