@@ -80,7 +80,15 @@ INSTANTIATE_TEST_SUITE_P(
         ServedCase{"sm90 schedule=cooperative consumers=1 tile_m=64 tile_n=32 tile_k=64 stages=2 "
                    "split_k=2 reduce=cluster in_flight=1 epilogue=direct raster=m group=1 "
                    "sizes=runtime",
-                   "72x40x256 bf16 nt"}));
+                   "72x40x256 bf16 nt"},
+        ServedCase{"sm90 schedule=swapped consumers=1 tile_m=64 tile_n=32 tile_k=64 stages=3 "
+                   "split_k=1 cluster=1x1 grid=tiles in_flight=1 epilogue=exchange raster=m "
+                   "group=1 sizes=runtime",
+                   "24x136x264 f16 nt"},
+        ServedCase{"sm90 schedule=swapped consumers=2 tile_m=128 tile_n=48 tile_k=64 stages=2 "
+                   "split_k=2 reduce=cluster in_flight=1 epilogue=exchange raster=m group=1 "
+                   "sizes=runtime",
+                   "40x200x256 bf16 nn out=f32"}));
 
 }  // namespace
 }  // namespace tilewright
