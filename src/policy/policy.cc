@@ -28,7 +28,7 @@ Result<std::unique_ptr<Policy>> boost(PolicyContext context) {
   return make_boost(std::move(context), pretrained);
 }
 
-constexpr std::array<Entry, 10> kPolicies = {{
+constexpr std::array<Entry, 11> kPolicies = {{
     {{"evolve", "mutation and crossover of the fastest, seeded by the cost model"},
      always<make_evolve>},
     {{"analytic", "programs in the order of the cost model"}, always<make_analytic>},
@@ -42,6 +42,8 @@ constexpr std::array<Entry, 10> kPolicies = {{
     {{"boost-cold", "the same, learning from the problem's own results alone"}, boost<false>},
     {{"lm", "a language model that writes programs and keeps learning (needs tilewright-learner)"},
      make_language},
+    {{"heuristics", "what NVIDIA's nvMatmulHeuristics would run (needs Python and its package)"},
+     make_heuristics},
 }};
 
 // Part of `tilewright table`, no search.

@@ -18,6 +18,7 @@ namespace tilewright {
 [[nodiscard]] std::unique_ptr<Policy> make_transfer(PolicyContext context);
 [[nodiscard]] std::unique_ptr<Policy> make_table(PolicyContext context);
 [[nodiscard]] Result<std::unique_ptr<Policy>> make_language(PolicyContext context);
+[[nodiscard]] Result<std::unique_ptr<Policy>> make_heuristics(PolicyContext context);
 [[nodiscard]] Result<std::unique_ptr<Policy>> make_boost(PolicyContext context, bool pretrained);
 
 // All families that have a legal program for the problem.
