@@ -97,8 +97,10 @@ std::int64_t cluster_n(const Choices& c) {
 // registers, of two 240, alone 255. An epilogue that stores pairs or reads C needs some for itself.
 std::int64_t most_sums(const Choices& c, const Problem& p) {
   if (c.is("epilogue", "deferred")) return consumers(c) == 3 ? 64 : 128;  // half as many wait
-  if (consumers(c) == 3) return 96;
-  if (c.is("reduce", "spread")) return 128;  // two ways to leave, and a counter to look at
+  // reduce=spread has two ways to leave, and a counter to look at; what it loads is as much again.
+  const bool spreads = c.is("reduce", "spread");
+  if (consumers(c) == 3) return spreads ? 48 : 96;
+  if (spreads) return 128;
   const bool lean =
       !c.is("epilogue", "direct") && p.alpha == AlphaClass::one && p.beta == BetaClass::zero;
   return lean || c.is("schedule", "single") ? 192 : 160;

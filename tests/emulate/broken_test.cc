@@ -166,7 +166,7 @@ constexpr Fault kFaults[] = {
     {"GatheredBeyondTheMatrix", kGatherLoose, "copy_tile.cuh",
      "reinterpret_cast<const u16*>(window + 2) <= tile.end", "true"},
     {"RowsCopiedBeforeTheyAreThere", kStaged, "sm90_epilogue.cuh",
-     "    named_barrier(to.barrier, 128);\n    const int at_row", "const int at_row"},
+     "    named_barrier(to.barrier, 128);\n    const int down", "const int down"},
     {"HeldTileStoredElsewhere", kDeferred, "sm90_gemm.cuh", "held.at = work(p, index);",
      "held.at = work(p, p.first);"},
     {"ChunksBeyondKForgotten", kDeferred, "sm90_gemm.cuh", "return chunk >= p.count_k;",
