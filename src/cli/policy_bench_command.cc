@@ -103,9 +103,8 @@ Result<PolicyBenchOptions> options_of(const Cli& cli, const BenchFlags& flags) {
   if (!threads) return tl::unexpected(threads.error());
   options.policies = flags.policies;
   if (options.policies.empty()) {
-    // All that need nothing trained and nobody else's package.
     for (const PolicyInfo& info : policies()) {
-      if (info.name != "lm" && info.name != "heuristics") options.policies.emplace_back(info.name);
+      if (!info.outside) options.policies.emplace_back(info.name);
     }
   }
   options.reference = flags.reference.empty() ? options.policies.front() : flags.reference;
@@ -216,8 +215,8 @@ void add_policy_bench(CLI::App& app, Cli& cli) {
   command
       ->add_option("--policies", flags->policies,
                    "Policies to compare (default: all but lm and heuristics); "
-                   "NAME:KNOB=VALUE+KNOB=VALUE is one with "
-                   "numbers of its own, so that what a part of it is worth can be told")
+                   "NAME:KNOB=VALUE+KNOB=VALUE is one with numbers of its own, so that what a part "
+                   "of it is worth can be told")
       ->delimiter(',');
   command
       ->add_option(

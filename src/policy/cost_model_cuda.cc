@@ -346,8 +346,7 @@ double packing_time(const Program& p, const Problem& problem, const Device& devi
 
 CudaEstimate estimate_cuda(const Program& p, const Problem& given, const Device& device,
                            const CudaConstants& c) {
-  const bool turned = p.find_word("schedule") == "swapped";
-  const Problem problem = turned ? swapped(given) : given;
+  const Problem problem = cuda_family::seen_by(p.find_word("schedule"), given);
   const Chip chip = chip_of(device, c);
   Kernel k = p.family().name == "sm90"    ? sm90_kernel(p, problem, chip, c)
              : p.word("form") == "direct" ? sm80_direct(p, problem, chip, device, c)

@@ -9,10 +9,10 @@
 
 namespace tilewright {
 
+// `wishes`: a family, and values of its decisions; the rest follows (experts_cuda.cc).
 struct CudaExpert {
   Regime of;
-  std::string_view
-      wishes;  // a family, and values of its decisions; the rest follows (experts_cuda.cc)
+  std::string_view wishes;
 };
 // Those of a regime in the order in which they are to be tried.
 [[nodiscard]] std::span<const CudaExpert> cuda_expert_rows();

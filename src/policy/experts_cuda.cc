@@ -141,11 +141,16 @@ void wish(Wishes& wishes, std::string_view text) {
 // The ring of a palette's program stops here: beyond, another kernel gains nothing.
 constexpr std::string_view kLongestRing = "stages=12";
 
-std::int64_t wished_number(const Wishes& wishes, std::string_view key) {
+// What is wished of a decision, or nothing.
+std::string_view wished(const Wishes& wishes, std::string_view key) {
   for (const auto& [k, value] : wishes) {
-    if (k == key) return std::atoll(std::string(value).c_str());
+    if (k == key) return value;
   }
-  return 1;
+  return {};
+}
+std::int64_t wished_number(const Wishes& wishes, std::string_view key) {
+  const std::string_view value = wished(wishes, key);
+  return value.empty() ? 1 : std::atoll(std::string(value).c_str());
 }
 
 // The order of tiles. Where all are in flight at once, the one by which the CTAs of a GPC read
@@ -164,9 +169,7 @@ std::string_view order_of(const Wishes& tile, const Problem& given, const Device
                                              {"raster=n group=2", true, 2}}};
   constexpr std::size_t kPlain = 2;
   constexpr std::int64_t kShortK = 2048;
-  const bool turned = std::ranges::find(tile, std::pair<std::string_view, std::string_view>(
-                                                  "schedule", "swapped")) != tile.end();
-  const Problem p = turned ? swapped(given) : given;
+  const Problem p = cuda_family::seen_by(wished(tile, "schedule"), given);
   const std::int64_t tile_m = wished_number(tile, "tile_m"), tile_n = wished_number(tile, "tile_n");
   const std::int64_t rows = tiles_of(p.m, tile_m), columns = tiles_of(p.n, tile_n);
   const std::int64_t processors = device.cuda.multiprocessors;

@@ -40,9 +40,11 @@ constexpr std::array<Entry, 11> kPolicies = {{
      always<make_transfer>},
     {{"boost", "gradient-boosted trees, pretrained on other shapes (needs XGBoost)"}, boost<true>},
     {{"boost-cold", "the same, learning from the problem's own results alone"}, boost<false>},
-    {{"lm", "a language model that writes programs and keeps learning (needs tilewright-learner)"},
+    {{"lm", "a language model that writes programs and keeps learning (needs tilewright-learner)",
+      true},
      make_language},
-    {{"heuristics", "what NVIDIA's nvMatmulHeuristics would run (needs Python and its package)"},
+    {{"heuristics", "what NVIDIA's nvMatmulHeuristics would run (needs Python and its package)",
+      true},
      make_heuristics},
 }};
 

@@ -43,6 +43,7 @@ struct PolicyContext {
 struct PolicyInfo {
   std::string_view name;
   std::string_view help;
+  bool outside = false;  // asks a process that needs what is not part of this program
 };
 [[nodiscard]] std::vector<PolicyInfo> policies();
 // An unknown name lists the known ones; one that lacks a library here says so.

@@ -57,6 +57,9 @@ struct Cluster {
 [[nodiscard]] constexpr std::int64_t store_bytes(std::int64_t tile_n) {
   return 2 * 64 * store_columns(tile_n) * 2;
 }
+// The problem as a kernel of sm90 sees it: with schedule=swapped, whose tiles are of C^T, A and B,
+// M and N are the other way round (problem.h).
+[[nodiscard]] Problem seen_by(std::string_view schedule, const Problem& problem);
 // The largest power of two, at most 8, by which rows of a stored operand (and batch entries) are
 // apart: what vector loads and tensor maps may rely on.
 [[nodiscard]] int alignment_of(std::int64_t stride, std::int64_t rows, std::int64_t batch);

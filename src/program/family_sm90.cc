@@ -15,6 +15,7 @@ using namespace cuda_family;
 using Reason = std::optional<std::string>;
 
 constexpr std::int64_t kSharedSlack = 2048;  // alignment, barriers, one flag
+constexpr std::string_view kSwapped = "swapped";
 
 std::vector<Decision> decisions() {
   return {
@@ -25,10 +26,8 @@ std::vector<Decision> decisions() {
        "pingpong: a producer, and two warpgroups that take tiles by turns; gather: cooperative, "
        "and the producer's threads load operands that no tensor map can describe, which for the "
        "others are copied to aligned rows before; swapped: cooperative, for few rows, which fill "
-       "no "
-       "tile, and for B stored along N, which then is cut in whole boxes whatever M is: tiles are "
-       "of "
-       "C^T, so that tile_m counts columns of C and tile_n rows"},
+       "no tile, and for B stored along N, which then is cut in whole boxes whatever M is: tiles "
+       "are of C^T, so that tile_m counts columns of C and tile_n rows"},
       {"consumers",
        {"1", "2", "3"},
        {{"schedule", {"cooperative", "gather", "swapped"}}},
@@ -77,7 +76,7 @@ std::int64_t blocks(const Choices& c) {
 
 // Whether tiles are of C^T. The rules below see the problem as the kernel does, so their M is N.
 bool is_swapped(const Choices& c) {
-  return c.is("schedule", "swapped");
+  return c.is("schedule", kSwapped);
 }
 bool shares_tiles(const Choices& c) {
   return c.is("schedule", "cooperative") || c.is("schedule", "gather") || is_swapped(c);
@@ -306,6 +305,10 @@ std::vector<Rule> rules() {
 }
 
 }  // namespace
+
+Problem cuda_family::seen_by(std::string_view schedule, const Problem& problem) {
+  return schedule == kSwapped ? swapped(problem) : problem;
+}
 
 const Family& sm90_family() {
   static const Family family{"sm90", decisions(), rules()};

@@ -338,7 +338,7 @@ std::string kernel_text(const Shape& s, const Fields& fields, Form form) {
 
 Source sm90_source(const Program& program, const Problem& given, const Device& device, Form form) {
   const Shape shape(program, given);
-  const Problem problem = shape.swapped ? swapped(given) : given;
+  const Problem problem = cuda_family::seen_by(program.word("schedule"), given);
   Source source;
   source.language = "cuda";
   source.flags = cuda_flags(device);

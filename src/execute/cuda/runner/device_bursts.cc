@@ -61,7 +61,7 @@ class BurstRun {
  private:
   [[nodiscard]] bool one_by_one() const { return burst_.each || burst_.gap_mean_us > 0; }
 
-  Done failed(const Error& error) const {
+  tl::unexpected<Failure> failed(const Error& error) const {
     return tl::unexpected<Failure>(contest_.failure_of(contestant_, error));
   }
 
@@ -134,8 +134,11 @@ class BurstRun {
       const bool whole = burst_.wall || by_host || i + 1 == burst_.calls;
       if (burst_.each && whole) reply.samples.push_back(std::exchange(pair, {index_, 0, 0, 0, 0}));
     }
-    counted_ += total;
-    if (!burst_.each) reply.samples.push_back({index_, total / burst_.calls, burst_.calls, 0, 0});
+    if (burst_.each) {
+      counted_ += total;
+    } else {
+      sample(reply, total, burst_.calls);
+    }
     return {};
   }
 
@@ -148,11 +151,11 @@ class BurstRun {
     if (s && !by_host) s = clock.start();
     if (s) s = enqueue(index);
     if (s && !by_host) s = clock.stop();
-    if (!s) return tl::unexpected<Failure>(contest_.failure_of(contestant_, s.error()));
+    if (!s) return failed(s.error());
     if (Done done = contest_.finish(contestant_); !done) return tl::unexpected(done.error());
     if (by_host) return static_cast<double>(now_nanoseconds() - start) * 1e-9;
     const auto seconds = clock.seconds();
-    if (!seconds) return tl::unexpected<Failure>(contest_.failure_of(contestant_, seconds.error()));
+    if (!seconds) return failed(seconds.error());
     return *seconds;
   }
 
