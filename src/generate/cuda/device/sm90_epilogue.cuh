@@ -107,7 +107,11 @@ struct TileStores {
     } else if (out.n % 8 != 0 && at_column + 8 * kRowPieces > out.n) {
       copy_clipped<1>(out, buffer, at_row, at_column);
     } else if (issues && at_row < out.m && at_column < out.n) {
-      store_box(map, buffer, at_column, at_row, to.entry, eviction(out.streams));
+      if (out.streams) {
+        store_box(map, buffer, at_column, at_row, to.entry, evict_first());
+      } else {
+        store_box(map, buffer, at_column, at_row, to.entry);
+      }
     }
     if (kTma && issues) commit_stores();
   }

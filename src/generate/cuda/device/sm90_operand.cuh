@@ -39,7 +39,7 @@ struct BoxedOperand {
   };
   static_assert(kRows % (8 * kShare) == 0, "a part of a box is whole core blocks");
 
-  // All boxes of this CTA's part, from element (at, k). `policy`: of eviction, or none.
+  // All boxes of this CTA's part, from element (at, k). `policy`: evict_first(), or none.
   template <class... Policy>
   __device__ __forceinline__ static void load(u32 to, const TensorMap& map, int at, int k,
                                               int entry, u32 barrier, int part, u16 mask,
@@ -71,11 +71,11 @@ struct BoxedOperand {
   }
 };
 
-// Operand::load(place...), under an eviction policy where a thread has registers for one.
+// Operand::load(place...), evicted first if it streams and a thread has registers for a policy.
 template <class Operand, bool kPolicy, class... Place>
 __device__ __forceinline__ void load_operand(bool streams, const Place&... place) {
-  if constexpr (kPolicy) {
-    Operand::load(place..., eviction(streams));
+  if (kPolicy && streams) {
+    Operand::load(place..., evict_first());
   } else {
     Operand::load(place...);
   }

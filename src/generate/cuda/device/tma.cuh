@@ -16,13 +16,14 @@ __device__ __forceinline__ void prefetch_map(const TensorMap& map) {
   asm volatile("prefetch.tensormap [%0];" ::"l"(&map) : "memory");
 }
 
-// How the L2 treats what a copy touches (PTX ISA 9.7.9.18, createpolicy): to be evicted first,
-// which leaves room for what is read again, or as ever.
-__device__ __forceinline__ u64 eviction(bool first) {
-  u64 early, normal;
-  asm("createpolicy.fractional.L2::evict_first.b64 %0, 1.0;" : "=l"(early));
-  asm("createpolicy.fractional.L2::evict_normal.b64 %0, 1.0;" : "=l"(normal));
-  return first ? early : normal;
+// The policy of copies whose lines the L2 is to evict first, which leaves room for what is read
+// again (PTX ISA 9.7.9.18, createpolicy). Other copies have none: under any policy, evict_normal
+// too, what the multiprocessors of a GPC ask for at about the same time is no longer fetched once
+// (an H200: kernels of unshared tiles 20 to 90 % slower).
+__device__ __forceinline__ u64 evict_first() {
+  u64 policy;
+  asm("createpolicy.fractional.L2::evict_first.b64 %0, 1.0;" : "=l"(policy));
+  return policy;
 }
 
 // One box to shared memory; its bytes complete on `barrier`.
@@ -45,6 +46,14 @@ __device__ __forceinline__ void load_box(u32 to, const TensorMap& map, int colum
 }
 // The same to the same place in every CTA of the cluster whose bit is set in `mask`.
 __device__ __forceinline__ void load_box_multicast(u32 to, const TensorMap& map, int column,
+                                                   int row, int entry, u32 barrier, u16 mask) {
+  asm volatile(
+      "cp.async.bulk.tensor.3d.shared::cluster.global.mbarrier::complete_tx::bytes.multicast::"
+      "cluster [%0], [%1, {%2, %3, %4}], [%5], %6;" ::"r"(to),
+      "l"(&map), "r"(column), "r"(row), "r"(entry), "r"(barrier), "h"(mask)
+      : "memory");
+}
+__device__ __forceinline__ void load_box_multicast(u32 to, const TensorMap& map, int column,
                                                    int row, int entry, u32 barrier, u16 mask,
                                                    u64 policy) {
   asm volatile(
@@ -54,6 +63,13 @@ __device__ __forceinline__ void load_box_multicast(u32 to, const TensorMap& map,
       : "memory");
 }
 
+__device__ __forceinline__ void store_box(const TensorMap& map, u32 from, int column, int row,
+                                          int entry) {
+  asm volatile(
+      "cp.async.bulk.tensor.3d.global.shared::cta.bulk_group [%0, {%2, %3, %4}], [%1];" ::"l"(&map),
+      "r"(from), "r"(column), "r"(row), "r"(entry)
+      : "memory");
+}
 __device__ __forceinline__ void store_box(const TensorMap& map, u32 from, int column, int row,
                                           int entry, u64 policy) {
   asm volatile(

@@ -14,7 +14,7 @@ inline void prefetch_map(const TensorMap& map) {
   emu::check_map(&map);
 }
 // What the L2 keeps alters no result.
-inline u64 eviction(bool) {
+inline u64 evict_first() {
   return 0;
 }
 inline void load_box(u32 to, const TensorMap& map, int column, int row, int entry, u32 barrier,
@@ -22,10 +22,10 @@ inline void load_box(u32 to, const TensorMap& map, int column, int row, int entr
   emu::load_box(to, &map, column, row, entry, barrier, -1);
 }
 inline void load_box_multicast(u32 to, const TensorMap& map, int column, int row, int entry,
-                               u32 barrier, u16 mask, u64) {
+                               u32 barrier, u16 mask, u64 = 0) {
   emu::load_box(to, &map, column, row, entry, barrier, mask);
 }
-inline void store_box(const TensorMap& map, u32 from, int column, int row, int entry, u64) {
+inline void store_box(const TensorMap& map, u32 from, int column, int row, int entry, u64 = 0) {
   emu::store_box(&map, from, column, row, entry);
 }
 inline void commit_stores() {
