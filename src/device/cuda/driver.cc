@@ -85,6 +85,7 @@ void find_entries(Finder& find, Driver& d) {
   find(d.StreamSynchronize, "cuStreamSynchronize");
   find(d.StreamQuery, "cuStreamQuery");
   find(d.StreamIsCapturing, "cuStreamIsCapturing");
+  find(d.StreamWaitValue32, "cuStreamWaitValue32_v2");
   find(d.StreamBeginCapture, "cuStreamBeginCapture_v2");
   find(d.StreamEndCapture, "cuStreamEndCapture");
   find(d.ThreadExchangeStreamCaptureMode, "cuThreadExchangeStreamCaptureMode");

@@ -183,6 +183,8 @@ struct Driver {
   Code (*StreamSynchronize)(Stream);
   Code (*StreamQuery)(Stream);
   Code (*StreamIsCapturing)(Stream, int* status);
+  // What follows on the stream waits until the word at `address` is at least `value` (flags 0).
+  Code (*StreamWaitValue32)(Stream, Pointer address, std::uint32_t value, unsigned flags);
   Code (*StreamBeginCapture)(Stream, int mode);
   Code (*StreamEndCapture)(Stream, Graph*);
   // In: the mode of this thread, which says what captures of others forbid it; out: what it was.

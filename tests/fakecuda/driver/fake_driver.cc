@@ -52,6 +52,8 @@ struct Device {
   Code sticky = kSuccess;
   bool hanging = false;
   Recorded* capture = nullptr;
+  const volatile std::uint32_t* gate = nullptr;  // what the stream waits for
+  std::uint32_t awaited = 0;
   std::map<Event, Clock::time_point> events;
   std::uintptr_t next_event = 1;
 };
@@ -107,7 +109,9 @@ constexpr Behaviour kBehaviours[] = {
     {"tw_count", count}, {"tw_hang", hang}, {"tw_stray", stray}, {"tw_refuse", refuse}};
 
 Code wait() {
-  while (device().hanging) std::this_thread::sleep_for(std::chrono::seconds(1));
+  const Device& d = device();
+  const bool held = d.gate != nullptr && *d.gate < d.awaited;
+  while (d.hanging || held) std::this_thread::sleep_for(std::chrono::seconds(1));
   return device().sticky;
 }
 
@@ -310,6 +314,12 @@ Code cuStreamCreate(Stream* stream, unsigned) {
 }
 Code cuStreamSynchronize(Stream) {
   return wait();
+}
+// Work runs at once nevertheless; whoever waits for it before it is released waits for ever.
+Code cuStreamWaitValue32_v2(Stream, Pointer address, std::uint32_t value, unsigned) {
+  device().gate = reinterpret_cast<const std::uint32_t*>(address);
+  device().awaited = value;
+  return device().sticky;
 }
 Code cuStreamBeginCapture_v2(Stream, int) {
   device().capture = new Recorded;

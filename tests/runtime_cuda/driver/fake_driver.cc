@@ -342,6 +342,9 @@ Code cuStreamSynchronize(Stream) {
   ++state().waits;
   return state().wait_code;
 }
+Code cuStreamWaitValue32_v2(Stream, Pointer, std::uint32_t, unsigned) {
+  return kSuccess;
+}
 Code cuStreamIsCapturing(Stream stream, int* status) {
   const std::scoped_lock lock(state().mutex);
   *status = capturing.contains(stream) ? 1 : 0;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Implementation of device_bursts.h. Everything is looked up, captured and uploaded before the
-// first clock. A burst by graph is, on the stream: a delay, the uncounted call, an event, the
-// graphs, an event; nothing waits for the host in between.
+// first clock. A burst by graph is, on the stream: the uncounted call, an event, the graphs, an
+// event; it begins when the first graph is enqueued, so nothing waits for the host in between.
 #include "execute/cuda/runner/device_bursts.h"
 
 #include "execute/clock.h"
@@ -79,15 +79,15 @@ class BurstRun {
   Done by_graph(Reply& reply) {
     const cuda::Driver& d = contest_.context().driver();
     StreamClock& clock = contest_.clock();
-    Status s = clock.delay();
+    Status s = clock.hold();
     if (s) s = enqueue(-1);
     if (s) s = clock.start();
-    for (int replay = 0; s && replay < plan_.full; ++replay) {
-      s = d.check(d.GraphLaunch(full_, contest_.stream()), "launching a graph");
-    }
-    if (s && plan_.rest > 0) {
-      s = d.check(d.GraphLaunch(rest_, contest_.stream()), "launching a graph");
-    }
+    const auto launch = [&](cuda::GraphExec graph) {
+      if (s) s = d.check(d.GraphLaunch(graph, contest_.stream()), "launching a graph");
+      clock.release();
+    };
+    for (int replay = 0; replay < plan_.full; ++replay) launch(full_);
+    if (plan_.rest > 0) launch(rest_);
     if (s) s = clock.stop();
     if (!s) return failed(s.error());
     if (Done done = contest_.finish(contestant_); !done) return done;
@@ -113,9 +113,9 @@ class BurstRun {
     return {};
   }
 
-  // One call at a time, after a gap. The device's time is that of a call behind a delay: within it
-  // the device would wait for the host. Where each is to be a sample, calls take turns, one by the
-  // device's clock and one without a delay by the host's, for the latency: a sample for both.
+  // One call at a time, after a gap. The device's time is that of a call which begins when all of
+  // it is enqueued. Where each is to be a sample, calls take turns, one by the device's clock and
+  // one by the host's, for the latency: a sample for both.
   Done each(Reply& reply) {
     if (!burst_.each) {
       if (Done warm = warm_up(); !warm) return warm;
@@ -147,10 +147,11 @@ class BurstRun {
     StreamClock& clock = contest_.clock();
     const std::int64_t start = now_nanoseconds();
     Status s;
-    if (!by_host) s = clock.delay();
+    if (!by_host) s = clock.hold();
     if (s && !by_host) s = clock.start();
     if (s) s = enqueue(index);
     if (s && !by_host) s = clock.stop();
+    clock.release();
     if (!s) return failed(s.error());
     if (Done done = contest_.finish(contestant_); !done) return tl::unexpected(done.error());
     if (by_host) return static_cast<double>(now_nanoseconds() - start) * 1e-9;

@@ -4,7 +4,7 @@
 
 #include "device/cuda/context.h"
 
-#include <cstddef>
+#include <cstdint>
 #include <functional>
 #include <map>
 #include <optional>
@@ -21,9 +21,11 @@ class StreamClock {
   StreamClock(StreamClock&& other) noexcept;
   StreamClock& operator=(StreamClock&&) = delete;
 
-  // Keeps the device busy, but not its SMs, while the host enqueues what is to be timed. Otherwise
-  // the device waits for the host after start(), which short work would be charged for.
-  [[nodiscard]] Status delay();
+  // What is enqueued from here on begins when release() is called: else the device would wait for
+  // the host after start(), which short work would be charged for. To be released soon, and after a
+  // failure, too: a stream takes only so much that waits.
+  [[nodiscard]] Status hold();
+  void release();
   [[nodiscard]] Status start();
   [[nodiscard]] Status stop();
   // From start to stop, once the stream was waited for.
@@ -34,8 +36,8 @@ class StreamClock {
   const cuda::Driver* driver_ = nullptr;
   cuda::Stream stream_ = nullptr;
   cuda::Event start_ = nullptr, stop_ = nullptr;
-  void* host_ = nullptr;  // page-locked
-  cuda::Buffer device_;
+  std::uint32_t* gate_ = nullptr;  // page-locked: how many holds are released
+  std::uint32_t held_ = 0;
 };
 
 // Graphs of consecutive calls of one contestant, made once each.
