@@ -34,7 +34,7 @@ struct Kernel {
   double tile_m = 1, tile_n = 1, tile_k = 1;
   double split = 1;
   double threads = 128, registers = 128, shared = 0;
-  bool persistent = false, alternates = false;
+  bool persistent = false, streams = false, alternates = false;
   double cluster_m = 1, cluster_n = 1;
   double group = 1;
   bool raster_n = false;
@@ -206,7 +206,8 @@ Kernel sm90_kernel(const Program& p, const Problem& problem, const Chip& chip,
   const cuda_family::Cluster cluster = cuda_family::cluster_of(p.word("cluster"));
   k.cluster_m = cluster.m;
   k.cluster_n = cluster.n;
-  k.persistent = p.word("grid") == "persistent";
+  k.streams = p.word("grid") == "stream";
+  k.persistent = k.streams || p.word("grid") == "persistent";
   k.port_rate = c.port_rate;
 
   // A warpgroup's wgmma takes half a cycle per column, and 24 at least to read A.
@@ -332,6 +333,14 @@ double operand_bytes(const Kernel& k, const Problem& p, const Device& device, do
   return once + (1 - keeps) * std::max(0.0, read - once);
 }
 
+// grid=stream: into how many slices each tile is cut that fills no wave.
+double slices_of_the_rest(const Kernel& k, double tiles, double used, double steps) {
+  const double cluster = k.cluster_m * k.cluster_n;
+  return static_cast<double>(cuda_family::stream_cuts(static_cast<std::int64_t>(tiles / cluster),
+                                                      static_cast<std::int64_t>(used / cluster),
+                                                      static_cast<std::int64_t>(steps)));
+}
+
 // Microseconds of the kernel before that copies operands which no tensor map describes.
 double packing_time(const Program& p, const Problem& problem, const Device& device,
                     double bandwidth, const CudaConstants& c) {
@@ -368,17 +377,23 @@ CudaEstimate estimate_cuda(const Program& p, const Problem& given, const Device&
       static_cast<double>(device.cuda.shared_per_multiprocessor) / (k.shared + 1024);
   const double fit = std::max(1.0, std::floor(std::min({per_shared, 2048 / k.threads,
                                                         65536 / (k.threads * k.registers), 32.0})));
-  const double busiest = std::max(1.0, ceil_div(ctas, used));  // CTAs of a multiprocessor
+  // CTAs of a multiprocessor; tiles that are cut along K count by their slices.
+  const double cuts = k.streams ? slices_of_the_rest(k, tiles, used, steps) : 1;
+  const double left = ctas - std::floor(ctas / used) * used;
+  const double busiest =
+      std::max(1.0, std::floor(ctas / used) + ceil_div(left * cuts, used) / cuts);
   const double together = std::min(fit, busiest);
 
   CudaEstimate e;
   const double first = k.prologue + k.latency;
   if (k.persistent) {
-    const double rounds = std::max(1.0, ceil_div(tiles, used * fit));
+    const double rounds = cuts > 1 ? busiest : std::max(1.0, ceil_div(tiles, used * fit));
     const double multiply = steps * k.slow;
     const double period =
         k.alternates ? std::max(multiply, (multiply + k.finish) / 2) : multiply + k.finish;
     e.fixed = c.launch + first + c.persistent;
+    // The last of a tile's CTAs writes one slice and reads all.
+    if (cuts > 1) e.fixed += (1 + cuts) * k.tile_m * k.tile_n * 4 / c.slice_rate;
     e.latency = rounds * period + (k.alternates ? k.finish : 0);
   } else {
     const double free = std::min(steps, k.stages);

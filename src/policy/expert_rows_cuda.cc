@@ -9,7 +9,7 @@ namespace tilewright {
 namespace {
 
 // The order of tiles is order_of's and the sizes are lineup.h's, where not wished.
-constexpr std::array<CudaExpert, 106> kExperts = {{
+constexpr std::array<CudaExpert, 111> kExperts = {{
     {Regime::tiny, "sm90 schedule=cooperative consumers=1 tile_m=64 tile_n=16 tile_k=64 stages=2"},
     {Regime::tiny, "sm90 schedule=single tile_m=64 tile_n=16 tile_k=128 stages=2"},
     {Regime::tiny, "sm90 schedule=cooperative consumers=1 tile_m=64 tile_n=16 tile_k=128 stages=4"},
@@ -149,6 +149,8 @@ constexpr std::array<CudaExpert, 106> kExperts = {{
      "sm90 schedule=pingpong tile_m=128 tile_n=192 tile_k=64 stages=4 grid=persistent "
      "epilogue=tma"},
     {Regime::thin,
+     "sm90 schedule=pingpong tile_m=64 tile_n=256 tile_k=64 stages=4 grid=persistent epilogue=tma"},
+    {Regime::thin,
      "sm90 schedule=pingpong tile_m=192 tile_n=128 tile_k=64 stages=4 grid=persistent "
      "epilogue=tma"},
     {Regime::thin,
@@ -164,19 +166,33 @@ constexpr std::array<CudaExpert, 106> kExperts = {{
      "sm90 schedule=cooperative consumers=2 tile_m=128 tile_n=128 tile_k=64 stages=4 grid=tiles "
      "epilogue=tma"},
     {Regime::thin,
-     "sm90 schedule=pingpong tile_m=64 tile_n=256 tile_k=64 stages=4 grid=persistent epilogue=tma"},
-    {Regime::thin,
      "sm90 schedule=cooperative consumers=2 tile_m=128 tile_n=256 tile_k=64 stages=4 "
      "grid=persistent epilogue=tma"},
     {Regime::thin,
      "sm80 form=tile tile_m=128 tile_n=128 tile_k=32 warps_m=2 warps_n=2 warps_k=1 stages=4 "
      "epilogue=shared"},
     {Regime::big,
-     "sm90 schedule=pingpong tile_m=128 tile_n=192 tile_k=64 stages=4 grid=persistent "
-     "epilogue=tma"},
+     "sm90 schedule=cooperative consumers=2 tile_m=256 tile_n=192 tile_k=64 stages=3 "
+     "grid=persistent in_flight=0 epilogue=tma"},
     {Regime::big,
      "sm90 schedule=cooperative consumers=2 tile_m=128 tile_n=256 tile_k=64 stages=4 "
      "grid=persistent in_flight=0 epilogue=deferred"},
+    // A last wave that is nearly empty, cut along K.
+    {Regime::big,
+     "sm90 schedule=cooperative consumers=2 tile_m=128 tile_n=256 tile_k=64 stages=4 "
+     "grid=stream in_flight=0 epilogue=deferred"},
+    {Regime::big,
+     "sm90 schedule=cooperative consumers=2 tile_m=128 tile_n=256 tile_k=64 stages=4 "
+     "grid=persistent in_flight=0 cluster=2x1 epilogue=deferred"},
+    {Regime::big,
+     "sm90 schedule=pingpong tile_m=128 tile_n=192 tile_k=64 stages=4 grid=persistent "
+     "epilogue=tma"},
+    {Regime::big,
+     "sm90 schedule=cooperative consumers=2 tile_m=256 tile_n=192 tile_k=64 stages=3 "
+     "grid=persistent in_flight=0 cluster=1x2 epilogue=tma"},
+    {Regime::big,
+     "sm90 schedule=cooperative consumers=2 tile_m=256 tile_n=128 tile_k=64 stages=4 "
+     "grid=stream in_flight=0 epilogue=tma"},
     {Regime::big,
      "sm90 schedule=pingpong tile_m=192 tile_n=128 tile_k=64 stages=4 grid=persistent "
      "epilogue=tma"},

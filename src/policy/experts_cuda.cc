@@ -22,7 +22,7 @@ namespace {
 using cuda_family::tiles_of;
 
 // The palette. Rings are as long as fits and K fills, up to kLongestRing.
-constexpr std::array<std::string_view, 58> kTiles90 = {
+constexpr std::array<std::string_view, 60> kTiles90 = {
     // For few rows, or B stored along N.
     "schedule=swapped consumers=1 tile_m=64 tile_n=16 tile_k=64",
     "schedule=swapped consumers=1 tile_m=64 tile_n=16 tile_k=128",
@@ -41,6 +41,7 @@ constexpr std::array<std::string_view, 58> kTiles90 = {
     "schedule=swapped consumers=2 tile_m=128 tile_n=160 tile_k=64",
     "schedule=swapped consumers=2 tile_m=128 tile_n=176 tile_k=64",
     "schedule=swapped consumers=2 tile_m=192 tile_n=128 tile_k=64",
+    "schedule=swapped consumers=2 tile_m=128 tile_n=256 tile_k=64",
     "schedule=cooperative consumers=1 tile_m=64 tile_n=16 tile_k=64",
     "schedule=single tile_m=64 tile_n=16 tile_k=128",
     "schedule=single tile_m=64 tile_n=32 tile_k=128",
@@ -73,6 +74,7 @@ constexpr std::array<std::string_view, 58> kTiles90 = {
     "schedule=cooperative consumers=2 tile_m=128 tile_n=144 tile_k=64",
     "schedule=cooperative consumers=2 tile_m=128 tile_n=176 tile_k=64",
     "schedule=cooperative consumers=2 tile_m=128 tile_n=208 tile_k=64",
+    "schedule=cooperative consumers=2 tile_m=128 tile_n=224 tile_k=64",
     "schedule=cooperative consumers=2 tile_m=256 tile_n=64 tile_k=64",
     "schedule=cooperative consumers=2 tile_m=256 tile_n=96 tile_k=64",
     "schedule=cooperative consumers=2 tile_m=256 tile_n=112 tile_k=64",
@@ -197,6 +199,14 @@ std::string_view staged_epilogue(const Problem& problem) {
   return alignment_of(problem).c == 8 ? "epilogue=tma" : "epilogue=shared";
 }
 
+// Whether a tile is worth cutting along K where it fills no wave: the large ones, which leave most.
+bool streams(std::string_view tile) {
+  Wishes wishes;
+  wish(wishes, tile);
+  return wished(wishes, "schedule") != "pingpong" &&
+         wished_number(wishes, "tile_m") * wished_number(wishes, "tile_n") >= 128 * 160;
+}
+
 struct Palette {
   const Problem& problem;
   const Device& device;
@@ -281,6 +291,9 @@ std::vector<Program> cuda_palette(const Problem& problem, const Device& device) 
     // The larger box is the one to share.
     const bool tall = tile.find("tile_m=256") != std::string_view::npos;
     palette.add(sm90, tile, tall ? "cluster=1x2" : "cluster=2x1");
+    if (streams(tile)) {
+      palette.add(sm90, tile, tall ? "grid=stream in_flight=0" : "grid=stream");
+    }
   }
   for (const std::string_view tile : kTilesGather) {
     palette.add(sm90, tile, "epilogue=shared");

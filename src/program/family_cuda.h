@@ -6,6 +6,8 @@
 
 #include "program/vocabulary.h"
 
+#include <algorithm>
+
 namespace tilewright {
 
 [[nodiscard]] const Family& sm80_family();
@@ -48,6 +50,15 @@ struct Cluster {
                                              bool deferred) {
   const std::int64_t held = deferred ? sums * 3 / 2 : sums;
   return held > (consumers == 3 ? 64 : consumers == 2 ? 104 : 192);
+}
+// grid=stream: into how many slices of K a tile is cut of those that `tiles` leave beside whole
+// waves of `wave` (as tw::cuts_of); 1: none is.
+[[nodiscard]] constexpr std::int64_t stream_cuts(std::int64_t tiles, std::int64_t wave,
+                                                 std::int64_t steps) {
+  if (wave <= 0 || tiles < wave || tiles % wave == 0) return 1;
+  const std::int64_t left = tiles % wave, most = std::min<std::int64_t>(4, steps / 4);
+  const std::int64_t one = std::min(wave / left, most), two = std::min(2 * wave / left, most);
+  return std::max<std::int64_t>(two > 2 * one ? two : one, 1);
 }
 // Columns of the chunks, of 64 rows, in which a staged epilogue of sm90 stores a tile.
 [[nodiscard]] constexpr std::int64_t store_columns(std::int64_t tile_n) {

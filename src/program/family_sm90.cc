@@ -48,9 +48,10 @@ std::vector<Decision> decisions() {
         {"schedule", {"cooperative", "pingpong", "swapped"}}},
        "CTAs along M that share B, by CTAs along N that share A, with multicast"},
       {"grid",
-       {"tiles", "persistent"},
+       {"tiles", "persistent", "stream"},
        {{"split_k", {"1"}}, {"schedule", {"cooperative", "pingpong", "gather", "swapped"}}},
-       "tiles: a CTA for each; persistent: as many CTAs as fit, which take tiles in turn"},
+       "tiles: a CTA for each; persistent: as many CTAs as fit, which take tiles in turn; stream: "
+       "and cut those that fill no wave along K"},
       {"in_flight", {"0", "1"}, {}, "groups of wgmma under way while the next stage is awaited"},
       {"epilogue",
        {"direct", "exchange", "shared", "tma", "deferred"},
@@ -80,6 +81,10 @@ bool is_swapped(const Choices& c) {
 }
 bool shares_tiles(const Choices& c) {
   return c.is("schedule", "cooperative") || c.is("schedule", "gather") || is_swapped(c);
+}
+// Whether CTAs take tile after tile.
+bool stays(const Choices& c) {
+  return c.is("grid", "persistent") || c.is("grid", "stream");
 }
 bool is_staged(const Choices& c) {
   return c.is("epilogue", "tma") || c.is("epilogue", "shared") || c.is("epilogue", "deferred");
@@ -155,7 +160,7 @@ std::vector<Rule> rules_of_tiles() {
   });
   add("stage-count", {"schedule", "tile_k", "stages", "split_k", "grid"},
       [](const Choices& c, const Problem& p, const Device&) -> Reason {
-        if (c.is("grid", "persistent")) return std::nullopt;  // the ring goes on to the next tile
+        if (stays(c)) return std::nullopt;  // the ring goes on to the next tile
         const std::int64_t tiles = tiles_of(tiles_of(p.k, c.number("tile_k")), c.number("split_k"));
         if (c.number("stages") <= std::max<std::int64_t>(tiles, 2)) return std::nullopt;
         return fmt::format("{} for {} tiles of K: the rest would stay empty", said(c, "stages"),
@@ -190,12 +195,33 @@ std::vector<Rule> rules_of_tiles() {
       });
   add("persistent-tiles", {"tile_m", "tile_n", "grid"},
       [](const Choices& c, const Problem& p, const Device& d) -> Reason {
-        if (!c.is("grid", "persistent")) return std::nullopt;
+        if (!stays(c)) return std::nullopt;
         const std::int64_t tiles =
             tiles_of(p.m, c.number("tile_m")) * tiles_of(p.n, c.number("tile_n")) * p.batch;
         if (tiles > d.cuda.multiprocessors) return std::nullopt;
         return fmt::format("{} tiles for {} multiprocessors: none has a second one", tiles,
                            d.cuda.multiprocessors);
+      });
+  add("stream-schedule", {"schedule", "grid"},
+      [](const Choices& c, const Problem&, const Device&) -> Reason {
+        if (!c.is("grid", "stream") || c.is("schedule", "cooperative") || is_swapped(c)) {
+          return std::nullopt;
+        }
+        return said(c, "schedule") + ": grid=stream is for schedule=cooperative and swapped";
+      });
+  add("stream-waves", {"tile_m", "tile_n", "tile_k", "cluster", "grid"},
+      [](const Choices& c, const Problem& p, const Device& d) -> Reason {
+        if (!c.is("grid", "stream")) return std::nullopt;
+        const std::int64_t tiles = tiles_of(tiles_of(p.m, c.number("tile_m")), cluster_m(c)) *
+                                   tiles_of(tiles_of(p.n, c.number("tile_n")), cluster_n(c)) *
+                                   p.batch;
+        const std::int64_t wave = d.cuda.multiprocessors / (cluster_m(c) * cluster_n(c));
+        const std::int64_t steps = tiles_of(p.k, c.number("tile_k"));
+        if (stream_cuts(tiles, wave, steps) > 1) return std::nullopt;
+        return fmt::format(
+            "grid=stream: of {} tiles {} fill no wave of {}, and are not cut for {} "
+            "stages of K",
+            tiles, wave > 0 ? tiles % wave : tiles, wave, steps);
       });
   add("staged-epilogue", {"tile_n", "split_k", "epilogue"},
       [](const Choices& c, const Problem& p, const Device&) -> Reason {
@@ -226,7 +252,7 @@ std::vector<Rule> rules_of_tiles() {
           return said(c, "schedule") +
                  ": epilogue=deferred is for schedule=cooperative and swapped";
         }
-        if (c.is("grid", "persistent")) return std::nullopt;
+        if (stays(c)) return std::nullopt;
         return "epilogue=deferred stores while the next tile is multiplied: grid=persistent";
       });
   add("shared-memory",

@@ -7,7 +7,8 @@
 namespace tilewright {
 namespace {
 
-Trial trial(const char* program, double us, double lt_us, const char* algorithm) {
+Trial trial(const char* program, double us, double lt_us, const char* algorithm,
+            double cublas_us = 4) {
   Trial made;
   made.problem = "gemm 8x8x8 f16 acc=f32 nn";
   made.program = program;
@@ -15,7 +16,7 @@ Trial trial(const char* program, double us, double lt_us, const char* algorithm)
   made.stage = "final";
   made.time_us = us;
   made.baselines["cublaslt_autotune"] = {.time_us = lt_us, .algorithm = algorithm};
-  made.baselines["cublas"] = {.time_us = lt_us};
+  made.baselines["cublas"] = {.time_us = cublas_us};
   return made;
 }
 
@@ -25,6 +26,18 @@ TEST(EarlierChoice, EachSideHasItsFastest) {
   EXPECT_EQ(chosen->program, "fast");
   ASSERT_EQ(chosen->algorithms.size(), 1U) << "cuBLAS has no choice";
   EXPECT_EQ(chosen->algorithms.at("cublaslt_autotune"), "a");
+}
+
+// The second card is a quarter faster than the first.
+TEST(EarlierChoice, RunsOnTwoCardsCompareByWhatBothHaveTimed) {
+  const auto chosen =
+      chosen_in({trial("better", 4, 4, "better", 8), trial("worse", 3.5, 3.6, "worse", 6)});
+  ASSERT_TRUE(chosen);
+  EXPECT_EQ(chosen->program, "better");
+  EXPECT_EQ(chosen->algorithms.at("cublaslt_autotune"), "better");
+  Trial alone = trial("alone", 3, 5, "alone");
+  alone.baselines.erase("cublas");
+  EXPECT_EQ(chosen_in({trial("other", 4, 4, "other"), alone})->program, "alone");
 }
 
 TEST(EarlierChoice, OnlyProvenProgramsOfOurOwnThatWereTimedInFull) {

@@ -85,6 +85,12 @@ constexpr Subject kPacked = {
     "cluster=1x1 grid=tiles in_flight=1 epilogue=direct raster=m group=1 sizes=runtime",
     "71x75x265 f16 acc=f32 nn batch=2"};
 
+// Ten tiles for eight multiprocessors: two of them are cut in four.
+constexpr Subject kStreamed = {
+    "sm90 schedule=cooperative consumers=2 tile_m=128 tile_n=64 tile_k=64 stages=2 split_k=1 "
+    "cluster=1x1 grid=stream in_flight=1 epilogue=direct raster=m group=1 sizes=runtime",
+    "136x300x1032 f16 acc=f32 nt"};
+
 struct Fault {
   const char* name;
   Subject subject;
@@ -153,13 +159,14 @@ constexpr Fault kFaults[] = {
      "looked = add_to_counter_relaxed(counter, kLooked);", "looked = 0;"},
     {"BackToZeroTooEarly", kSpread, "split_k.cuh", "(looked / kLooked & kCountMask) == kSplit - 1",
      "(looked / kLooked & kCountMask) == kSplit - 2"},
-    {"GatheredSeenBeforeItCame", kGatherAsync, "sm90_gemm.cuh", "wait_copies<kLag>();", ""},
-    {"LastGatheredSeenBeforeTheyCame", kGatherAsync, "sm90_gemm.cuh",
-     "wait_copies<0>();\n      for (int rest", "for (int rest"},
-    {"GatheredIntoAFullStage", kGatherLoose, "sm90_gemm.cuh",
-     "        wait_empty(shared, at);\n        const u32 full", "        const u32 full"},
-    {"GatheredWithoutProxyFence", kGatherLoose, "sm90_gemm.cuh",
-     "fence_async_proxy();\n      arrive(shared.full", "arrive(shared.full"},
+    {"GatheredSeenBeforeItCame", kGatherAsync, "sm90_gather_producer.cuh",
+     "wait_copies<Gemm::kLag>();", ""},
+    {"LastGatheredSeenBeforeTheyCame", kGatherAsync, "sm90_gather_producer.cuh",
+     "wait_copies<0>();\n    for (int rest", "for (int rest"},
+    {"GatheredIntoAFullStage", kGatherLoose, "sm90_gather_producer.cuh",
+     "Gemm::wait_empty(shared, at);", ""},
+    {"GatheredWithoutProxyFence", kGatherLoose, "sm90_gather_producer.cuh",
+     "fence_async_proxy();\n    arrive(shared.full", "arrive(shared.full"},
     {"GatheredUnswizzled", kGatherLoose, "sm90_gather.cuh", "Boxed::kSwizzle - 16", "0"},
     {"GatheredFromTheWrongByte", kGatherLoose, "copy_tile.cuh", "(shift & 4U) != 0",
      "(shift & 8U) != 0"},
@@ -169,7 +176,7 @@ constexpr Fault kFaults[] = {
      "    named_barrier(to.barrier, 128);\n    const int down", "const int down"},
     {"HeldTileStoredElsewhere", kDeferred, "sm90_gemm.cuh", "held.at = work(p, index);",
      "held.at = work(p, p.first);"},
-    {"ChunksBeyondKForgotten", kDeferred, "sm90_gemm.cuh", "return chunk >= p.count_k;",
+    {"ChunksBeyondKForgotten", kDeferred, "sm90_gemm.cuh", "return chunk >= k_span.count;",
      "return false;"},
     {"LastTileForgotten", kDeferred, "sm90_gemm.cuh", "[](int) { return true; }",
      "[](int) { return false; }"},
@@ -185,6 +192,16 @@ constexpr Fault kFaults[] = {
     {"FirstEntryOfTheCopyForAll", kPacked, "sm90_gemm.cuh",
      "C.packed_b ? w.entry * static_cast<int>(arg.sizes.sb)", "C.packed_b ? 0"},
     {"AnotherWarpsCounter", kSpread, "split_k.cuh", "counters + thread / 32", "counters"},
+    {"SliceLeftOut", kStreamed, "stream_k.cuh", "for (int s = 1;", "for (int s = 2;"},
+    {"SlicesCounterNotSetBack", kStreamed, "stream_k.cuh",
+     "if (before + 1 == static_cast<u32>(slices)) *counter = 0;", ""},
+    {"SliceCountedBeforeItIsWritten", kStreamed, "stream_k.cuh",
+     "  __threadfence();\n  barrier();\n  if (leads) {", "  if (leads) {"},
+    {"AnotherGroupsSlices", kStreamed, "sm90_gemm.cuh", "part * C.consumers + group", "part"},
+    {"SlicesOverlap", kStreamed, "sm90_plan.cuh", "begin = at * p.count_k / p.cuts",
+     "begin = max(at * p.count_k / p.cuts - 1, 0)"},
+    {"FirstSliceStores", kStreamed, "stream_k.cuh", "*flag + 1 != static_cast<u32>(slices)",
+     "*flag != 0"},
 };
 
 Result<Emulated> made(const Subject& subject, const ScratchFolder& folder,
@@ -208,7 +225,7 @@ EmulatedCall call_of(const Subject& subject, int seed) {
 TEST(Emulated, SubjectsAreRightAsTheyAre) {
   for (const Subject& subject :
        {kTiled, kSplit, kAlongK, kTwoChunks, kDeferred, kAcross, kMulticast, kDonating, kCluster,
-        kSpread, kGatherAsync, kGatherLoose, kStaged, kPacked}) {
+        kSpread, kGatherAsync, kGatherLoose, kStaged, kPacked, kStreamed}) {
     const ScratchFolder folder;
     const auto kernel = made(subject, folder, {});
     ASSERT_TRUE(kernel) << kernel.error().message;

@@ -65,8 +65,9 @@ EmulatedCall call_of(const Candidate& candidate, std::uint64_t seed) {
   return call;
 }
 
-// What is wrong with a program under so many seeds; a ragged call with the last.
-void expect_right(const Candidate& candidate, std::uint64_t first_seed, int seeds) {
+// What is wrong with a program under so many seeds; with the last a call that is smaller by `less`.
+void expect_right(const Candidate& candidate, std::uint64_t first_seed, int seeds,
+                  const GemmShape& less = {7, 11, 13}) {
   SCOPED_TRACE(candidate.text());
   const auto source = generate(candidate.program, candidate.problem, candidate.device);
   ASSERT_TRUE(source) << source.error().message;
@@ -76,8 +77,8 @@ void expect_right(const Candidate& candidate, std::uint64_t first_seed, int seed
   for (int i = 0; i < seeds; ++i) {
     EmulatedCall call = call_of(candidate, first_seed + static_cast<std::uint64_t>(i));
     if (i + 1 == seeds && candidate.program.word("sizes") == "runtime") {
-      call.sizes = {std::max<std::int64_t>(call.sizes.m - 7, 1),
-                    std::max<std::int64_t>(call.sizes.n - 11, 1), call.sizes.k - 13};
+      call.sizes = {std::max<std::int64_t>(call.sizes.m - less.m, 1),
+                    std::max<std::int64_t>(call.sizes.n - less.n, 1), call.sizes.k - less.k};
     }
     EXPECT_EQ(kernel->run(call), "") << "seed " << call.seed;
   }
@@ -206,6 +207,56 @@ TEST(Emulated, SwappedTilesAreRight) {
       ASSERT_TRUE(program) << program.error().message;
       EXPECT_TRUE(is_legal(*program, ground.problem, ground.device)) << c.problem;
       expect_right({ground.device, ground.problem, *program}, 0, 3);
+    }
+  }
+}
+
+// Tiles whose K two CTAs share: one tile left over beside whole waves, and nearly a wave; every way
+// to store; clusters; a batch; sizes at which a run-time kernel shares nothing.
+TEST(Emulated, StreamsAreRight) {
+  struct Case {
+    const char *rest, *problem;
+    GemmShape less = {7, 11, 13};
+  };
+  constexpr Case kCases[] = {
+      {"schedule=cooperative consumers=1 tile_m=64 tile_n=64 tile_k=64 stages=3 split_k=1 "
+       "cluster=1x1 grid=stream in_flight=1 epilogue=tma",
+       "264x64x520 f16 acc=f32 nt"},
+      {"schedule=cooperative consumers=2 tile_m=128 tile_n=64 tile_k=64 stages=2 split_k=1 "
+       "cluster=1x1 grid=stream in_flight=0 epilogue=deferred",
+       "264x192x1032 bf16 acc=f32 nn"},
+      {"schedule=cooperative consumers=1 tile_m=64 tile_n=32 tile_k=64 stages=4 split_k=1 "
+       "cluster=2x1 grid=stream in_flight=1 epilogue=exchange",
+       "328x20x520 f16 acc=f32 tn alpha=any beta=any"},
+      {"schedule=cooperative consumers=3 tile_m=192 tile_n=64 tile_k=64 stages=2 split_k=1 "
+       "cluster=1x2 grid=stream in_flight=0 epilogue=direct",
+       "136x600x520 f16 acc=f32 nt out=f32"},
+      {"schedule=cooperative consumers=1 tile_m=64 tile_n=48 tile_k=128 stages=2 split_k=1 "
+       "cluster=1x1 grid=stream in_flight=1 epilogue=exchange",
+       "72x140x1032 bf16 acc=f32 nt batch=3"},
+      {"schedule=cooperative consumers=1 tile_m=64 tile_n=64 tile_k=64 stages=3 split_k=1 "
+       "cluster=1x1 grid=stream in_flight=1 epilogue=tma",
+       "264x264x520 f16 acc=f16 nn",
+       {200, 0, 0}},
+      {"schedule=cooperative consumers=1 tile_m=64 tile_n=64 tile_k=64 stages=3 split_k=1 "
+       "cluster=1x1 grid=stream in_flight=1 epilogue=direct",
+       "264x264x520 f16 acc=f32 nn alpha=any beta=one",
+       {0, 0, 515}},
+      {"schedule=swapped consumers=2 tile_m=128 tile_n=48 tile_k=64 stages=3 split_k=1 "
+       "cluster=1x1 grid=stream in_flight=1 epilogue=deferred",
+       "136x264x1032 f16 acc=f32 nn"},
+      {"schedule=swapped consumers=1 tile_m=64 tile_n=16 tile_k=64 stages=3 split_k=1 "
+       "cluster=1x1 grid=stream in_flight=1 epilogue=exchange",
+       "16x340x1032 f16 acc=f32 nt"},
+  };
+  for (const Case& c : kCases) {
+    for (const char* sizes : {"static", "runtime"}) {
+      const CoverGround ground = ground_of({&sm90_family(), 4, c.problem});
+      const auto program =
+          parse_program(std::string("sm90 ") + c.rest + " raster=m group=1 sizes=" + sizes);
+      ASSERT_TRUE(program) << program.error().message;
+      EXPECT_TRUE(is_legal(*program, ground.problem, ground.device)) << c.rest << " " << c.problem;
+      expect_right({ground.device, ground.problem, *program}, 0, 6, c.less);
     }
   }
 }

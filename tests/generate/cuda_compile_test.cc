@@ -135,7 +135,8 @@ void check_sm90(const Candidate& candidate, const Made& made, const MachineCode&
   EXPECT_EQ(code.count("UTMALDG", "3D") > 0, !gathers || aligned.a == 8 || aligned.b == 8);
   const auto loose = [](int vector) { return vector > 1 && vector < 8; };
   EXPECT_EQ(code.count("LDGSTS") > 0, gathers && (loose(aligned.a) || loose(aligned.b)));
-  const bool through_l2 = p.word("reduce") == "workspace" || p.word("reduce") == "spread";
+  const bool through_l2 =
+      p.word("reduce") == "workspace" || p.word("reduce") == "spread" || p.word("grid") == "stream";
   EXPECT_EQ(code.count("LDG", "128") > 0,
             packs || (gathers && (aligned.a == 1 || aligned.b == 1)) || through_l2);
   const std::string_view cluster = p.word("cluster");

@@ -30,7 +30,10 @@ std::int64_t up(std::int64_t a, std::int64_t b) {
 // Every tile once for each slice, every tile of K once in one of the slices.
 void check_cover(const Placement& p, const CudaCall& call, const GemmShape& s, std::int64_t batch) {
   const std::int64_t rows = up(s.m, p.tile_m), columns = up(s.n, p.tile_n);
+  // In twelfths, which slices of a tile are whole numbers of.
+  constexpr int kWhole = 12;
   std::vector<int> seen(static_cast<std::size_t>(batch * rows * columns * p.split), 0);
+  std::set<std::tuple<std::int64_t, std::int64_t, std::int64_t, std::int64_t>> slices;
   std::map<std::int64_t, std::vector<std::int64_t>> k_of_slice;
   std::int64_t outside = 0;
   for (unsigned z = 0; z < call.grid[2]; ++z) {
@@ -44,17 +47,20 @@ void check_cover(const Placement& p, const CudaCall& call, const GemmShape& s, s
         for (const Duty::Piece& piece : duty.pieces) {
           ASSERT_LT(piece.entry, batch);
           if (piece.tile.m >= rows || piece.tile.n >= columns) {
-            ++outside;
+            if (piece.cut == 0) ++outside;
             continue;
           }
-          ++seen[static_cast<std::size_t>(
+          if (piece.cuts > 1) {
+            EXPECT_TRUE(slices.insert({piece.entry, piece.tile.m, piece.tile.n, piece.cut}).second);
+          }
+          seen[static_cast<std::size_t>(
               ((piece.entry * rows + piece.tile.m) * columns + piece.tile.n) * p.split +
-              duty.slice)];
+              duty.slice)] += kWhole / static_cast<int>(piece.cuts);
         }
       }
     }
   }
-  EXPECT_EQ(std::ranges::count(seen, 1), static_cast<std::ptrdiff_t>(seen.size()));
+  EXPECT_EQ(std::ranges::count(seen, kWhole), static_cast<std::ptrdiff_t>(seen.size()));
   // What lies outside is what fills the last clusters.
   EXPECT_EQ(outside,
             batch * p.split *
@@ -169,6 +175,17 @@ void check_memory(const Program& p, const Problem& problem, const Device& device
     EXPECT_GE(call.zeroed_bytes, tiles * 4 * (p.word("reduce") == "spread" ? warps : 1));
     EXPECT_EQ(call.zeroed_bytes % 256, 0);
     EXPECT_GE(call.workspace_bytes, call.zeroed_bytes + tiles * split * m * n * 4 + copies);
+  } else if (p.find_word("grid") == "stream") {
+    // For each tile that is cut, a counter for a warpgroup and an f32 tile for a slice.
+    const Placement place = placement_of(p);
+    const std::int64_t wave = call.grid[0] / place.cluster();
+    const std::int64_t all =
+        up(up(s.m, m), place.cluster_m) * up(up(s.n, n), place.cluster_n) * problem.batch;
+    const std::int64_t cuts = cuda_family::stream_cuts(all, wave, up(s.k, p.number("tile_k")));
+    const std::int64_t cut = cuts > 1 ? all % wave * place.cluster() : 0;
+    EXPECT_GE(call.zeroed_bytes, cut * p.number("consumers") * 4);
+    EXPECT_EQ(call.zeroed_bytes % 256, 0);
+    EXPECT_GE(call.workspace_bytes, call.zeroed_bytes + cut * cuts * m * n * 4 + copies);
   } else {
     EXPECT_EQ(call.zeroed_bytes, 0);
     EXPECT_EQ(call.workspace_bytes >= copies && call.workspace_bytes <= copies + 256, true);
@@ -234,7 +251,8 @@ void compare(const GemmShape& s, std::int64_t batch) {
   p.hopper = true;
   p.tile_m = C.tile_m, p.tile_n = C.tile_n, p.tile_k = C.tile_k;
   p.cluster_m = C.cluster_m, p.cluster_n = C.cluster_n;
-  p.persistent = C.persistent, p.split = C.split, p.group = C.group, p.along_n = C.raster_n;
+  p.persistent = C.persistent, p.stream = C.stream;
+  p.split = C.split, p.group = C.group, p.along_n = C.raster_n;
   p.blocks = C.blocks;
   p.split_in_cluster = C.reduce == tw::Reduce::cluster;
   const std::int64_t total =
@@ -257,7 +275,17 @@ void compare(const GemmShape& s, std::int64_t batch) {
         const auto work = tw::Sm90Tiles<C>::work(plan, i);
         EXPECT_EQ(work.row0 % C.tile_m, 0);
         EXPECT_EQ(work.column0 % C.tile_n, 0);
-        pieces.push_back({work.entry, {work.row0 / C.tile_m, work.column0 / C.tile_n}});
+        Duty::Piece piece{work.entry, {work.row0 / C.tile_m, work.column0 / C.tile_n}};
+        if (i >= plan.whole) {
+          piece.cut = tw::Sm90Tiles<C>::slice(plan, i).slice, piece.cuts = plan.cuts;
+          // Slices follow each other, and each has something of K.
+          const std::int64_t depth = plan.count_k;
+          EXPECT_EQ(work.k.first, plan.first_k + piece.cut * depth / piece.cuts);
+          EXPECT_EQ(work.k.first + work.k.count,
+                    plan.first_k + (piece.cut + 1) * depth / piece.cuts);
+          EXPECT_GT(work.k.count, 0);
+        }
+        pieces.push_back(piece);
       }
       ASSERT_EQ(pieces, duty.pieces) << "CTA " << x << ", " << y;
       if (duty.k.empty()) {  // one tile from beyond K, which reads as zeros
@@ -274,7 +302,7 @@ void compare(const GemmShape& s, std::int64_t batch) {
 template <tw::Sm90Config... C>
 void compare_all() {
   for (const GemmShape& s :
-       {GemmShape{1000, 900, 520}, {64, 64, 64}, {1, 333, 7}, {385, 1, 1000}}) {
+       {GemmShape{1000, 900, 520}, {64, 64, 64}, {1, 333, 7}, {385, 1, 1000}, {449, 130, 2049}}) {
     for (const std::int64_t batch : {1, 3}) (compare<C>(s, batch), ...);
   }
 }
@@ -293,6 +321,15 @@ TEST(CudaHeaders, PlansOfSm90AreTheAssumedOnes) {
                      .consumers = 1,
                      .cluster_m = 2,
                      .persistent = true,
+                     .group = 2},
+      tw::Sm90Config{
+          .tile_m = 64, .tile_n = 64, .consumers = 1, .persistent = true, .stream = true},
+      tw::Sm90Config{.tile_m = 64,
+                     .tile_n = 48,
+                     .consumers = 1,
+                     .cluster_n = 2,
+                     .persistent = true,
+                     .stream = true,
                      .group = 2},
       tw::Sm90Config{.tile_m = 64,
                      .tile_n = 48,

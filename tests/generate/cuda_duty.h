@@ -4,6 +4,7 @@
 // once, and that the device headers have the same in mind.
 #pragma once
 
+#include "program/family_cuda.h"
 #include "program/program.h"
 
 #include <algorithm>
@@ -21,7 +22,7 @@ struct Placement {
   std::int64_t tile_m = 64, tile_n = 64, tile_k = 32;
   std::int64_t warps_k = 1;
   std::int64_t cluster_m = 1, cluster_n = 1;
-  bool persistent = false;
+  bool persistent = false, stream = false;
   std::int64_t split = 1;
   bool split_in_cluster = false;
   int group = 1;
@@ -45,7 +46,8 @@ inline Placement placement_of(const Program& p) {
       out.cluster_m = cluster.front() - '0';
       out.cluster_n = cluster.back() - '0';
     }
-    out.persistent = p.word("grid") == "persistent";
+    out.stream = p.word("grid") == "stream";
+    out.persistent = out.stream || p.word("grid") == "persistent";
   }
   out.split = p.number("split_k");
   out.split_in_cluster = p.word("reduce") == "cluster";
@@ -98,6 +100,7 @@ struct Duty {
   struct Piece {
     std::int64_t entry = 0;
     TileAt tile;
+    std::int64_t cut = 0, cuts = 1;  // which slice of its K, of how many
     friend bool operator==(const Piece&, const Piece&) = default;
   };
   std::vector<Piece> pieces;
@@ -119,11 +122,18 @@ inline Duty duty_of(const Placement& p, std::int64_t m, std::int64_t n, std::int
     const std::int64_t step = p.persistent ? clusters : rows * columns * batch;
     duty.slice = p.split == 1 ? 0 : p.split_in_cluster ? rank : block[1];
     const bool shares = p.cluster_m * p.cluster_n > 1;
-    for (std::int64_t i = first; i < rows * columns * batch; i += step) {
-      TileAt tile = raster_of(p, i % (rows * columns), rows, columns);
+    const std::int64_t all = rows * columns * batch, left = all % clusters;
+    const std::int64_t cuts =
+        p.stream ? cuda_family::stream_cuts(all, clusters, up(k, p.tile_k)) : 1;
+    const std::int64_t whole = cuts > 1 ? all - left : all;
+    for (std::int64_t i = first; i < whole + (cuts > 1 ? left * cuts : 0); i += step) {
+      const std::int64_t which = i < whole ? i : whole + (i - whole) % left;
+      TileAt tile = raster_of(p, which % (rows * columns), rows, columns);
       tile.m = tile.m * p.cluster_m + (shares ? rank % p.cluster_m : 0);
       tile.n = tile.n * p.cluster_n + (shares ? rank / p.cluster_m : 0);
-      duty.pieces.push_back({i / (rows * columns), tile});
+      Duty::Piece piece{which / (rows * columns), tile};
+      if (i >= whole) piece.cut = (i - whole) / left, piece.cuts = cuts;
+      duty.pieces.push_back(piece);
     }
   } else {
     duty.slice = block[2] % p.split;

@@ -81,18 +81,26 @@ std::string heading(const Program& program, const Problem& problem) {
 
 namespace {
 
+// Whether CTAs that stay share tiles, each with the next (stream_k.cuh).
+bool streams(const Program& program) {
+  return program.find_word("grid") == "stream";
+}
+
 // Room for as many counters as any program of this device may have (rules split-ctas, spread-ctas:
 // at most a tile for each multiprocessor with 16 warps of sums, or four times the tiles with one
 // counter), and at least for this problem's: the same for most sizes and for all programs, so that
 // they may share a workspace.
 std::string head_bytes(const Program& program, const std::string& tiles, std::int64_t holders) {
-  const std::string counters =
-      program.word("reduce") == "spread" ? fmt::format("{}*{}", tiles, holders / 32) : tiles;
+  const std::string counters = streams(program) ? fmt::format("slots*{}", holders / 128)
+                               : program.word("reduce") == "spread"
+                                   ? fmt::format("{}*{}", tiles, holders / 32)
+                                   : tiles;
   return fmt::format("roundup(max({},16*sms)*4,256)", counters);
 }
 
 bool uses_workspace(const Program& program) {
-  return program.word("reduce") == "workspace" || program.word("reduce") == "spread";
+  return program.word("reduce") == "workspace" || program.word("reduce") == "spread" ||
+         streams(program);
 }
 
 }  // namespace
@@ -108,7 +116,8 @@ void add_workspace(Source& source, const Program& program, const std::string& ti
   const std::string head = head_bytes(program, tiles, holders);
   source.launch.cuda.zeroed = head;
   source.launch.workspace =
-      fmt::format("{}+{}*{}", head, tiles, tile * program.number("split_k") * 4);
+      streams(program) ? fmt::format("{}+slots*{}", head, tile * 2 * 4)
+                       : fmt::format("{}+{}*{}", head, tiles, tile * program.number("split_k") * 4);
 }
 
 std::string_view served_parameters(Form form) {

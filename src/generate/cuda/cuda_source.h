@@ -42,9 +42,9 @@ class Fields {
 void add_sizes(Fields& fields, Source& source, const Program& program, const Problem& problem);
 // "// sm90 ..." and the problem, in lines of at most 100 columns.
 [[nodiscard]] std::string heading(const Program& program, const Problem& problem);
-// The workspace of reduce=workspace and reduce=spread (split_k.cuh): a head of counters, then
-// partial tiles. `tiles` counts those of all batch entries, `holders` are a CTA's threads with
-// sums. And the kernel's argument that says how large the head is.
+// The workspace of reduce=workspace, reduce=spread (split_k.cuh) and grid=stream (stream_k.cuh): a
+// head of counters, then partial tiles. `tiles` counts those of all batch entries, `holders` are a
+// CTA's threads with sums. And the kernel's argument that says how large the head is.
 [[nodiscard]] std::string head_argument(const Program& program, const std::string& tiles,
                                         std::int64_t holders);
 void add_workspace(Source& source, const Program& program, const std::string& tiles,

@@ -139,7 +139,9 @@ Fields fields_of(const Program& p, const Problem& problem, Form form, const Shap
   f.number("consumers", s.consumers);
   f.number("cluster_m", s.cluster.m);
   f.number("cluster_n", s.cluster.n);
-  f.flag("persistent", p.word("grid") == "persistent");
+  const bool streams = p.word("grid") == "stream";
+  f.flag("persistent", p.word("grid") == "persistent" || streams);
+  if (streams) f.flag("stream", true);
   f.number("in_flight", p.number("in_flight"));
   f.number("group", p.number("group"));
   f.flag("raster_n", p.word("raster").starts_with("n"));
@@ -224,7 +226,9 @@ Launch launch_of(const Program& p, const Problem& problem, Form form, const Shap
   const int cluster = p.word("reduce") == "cluster" ? s.split : s.cluster.m * s.cluster.n;
   std::string ctas = tiles_text(s);
   if (p.word("reduce") == "cluster") ctas += fmt::format("*{}", cluster);
-  if (p.word("grid") == "persistent") ctas = fmt::format("min({},slots)", ctas);
+  if (p.word("grid") == "persistent" || p.word("grid") == "stream") {
+    ctas = fmt::format("min({},slots)", ctas);
+  }
   // Slices that do not form a cluster are apart in the grid.
   const bool apart = s.split > 1 && p.word("reduce") != "cluster";
   cuda.grid = {ctas, apart ? std::to_string(s.split) : "1", "1"};

@@ -43,9 +43,9 @@ StreamClock::StreamClock(StreamClock&& other) noexcept
 
 Status StreamClock::hold() {
   // Under unified addressing the device knows page-locked memory by the host's address.
-  return driver_->check(driver_->StreamWaitValue32(
-                            stream_, reinterpret_cast<cuda::Pointer>(gate_), ++held_, 0),
-                        "having a stream wait");
+  return driver_->check(
+      driver_->StreamWaitValue32(stream_, reinterpret_cast<cuda::Pointer>(gate_), ++held_, 0),
+      "having a stream wait");
 }
 void StreamClock::release() {
   std::atomic_ref(*gate_).store(held_, std::memory_order_release);

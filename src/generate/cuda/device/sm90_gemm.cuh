@@ -8,17 +8,18 @@
 // few, the producer is one warp; else a warpgroup, three quarters of it idle, that gives its
 // registers to the others (setmaxnreg, PTX ISA 9.7.19.5). A register file serves every fourth warp,
 // so one warp more than a multiple of four costs the others as much as four. gather: cooperative,
-// with a producer warpgroup that copies what no tensor map describes (sm90_gather.cuh). swapped:
-// cooperative, of C^T = B^T A^T: A here is the caller's B, and only what stores knows. The other
-// schedules read copies of such operands, which another kernel made before (repack.cuh).
+// with a producer warpgroup that copies what no tensor map describes (sm90_gather_producer.cuh);
+// the other schedules read copies of such operands, which another kernel made before (repack.cuh).
+// swapped: cooperative, of C^T = B^T A^T: A here is the caller's B, and only what stores knows.
 //
 // Clusters. cluster_m CTAs share B, cluster_n share A: each loads a part and multicasts it. A stage
 // is free once the consumers of all CTAs that a part goes to have released it. Or the CTAs of a
-// cluster share K (split_k.cuh).
+// cluster share K (split_k.cuh), or all CTAs share what fills no wave (stream_k.cuh).
 #pragma once
 
 #include "generate/cuda/device/barrier.cuh"
 #include "generate/cuda/device/sm90_config.cuh"
+#include "generate/cuda/device/sm90_gather_producer.cuh"
 #include "generate/cuda/device/sm90_plan.cuh"
 
 namespace tw {
@@ -26,6 +27,8 @@ namespace tw {
 // Wgmma: the instruction for tile_n columns: Wgmma::issue(sums, a, b, accumulate).
 template <Sm90Config C, class Wgmma>
 struct Sm90Gemm {
+  // A function: a constant would be state of the kernel (compile/inspect.h, writable-state).
+  __device__ static constexpr Sm90Config config() { return C; }
   enum : int {
     kDeferred = C.epilogue == Epilogue::deferred,
     kSpecialised = C.schedule != Schedule::single,
@@ -114,59 +117,6 @@ struct Sm90Gemm {
                                     entry_b, full, p.part_m, along_m);
     }
   }
-  // The same by all threads of the producer's warpgroup, for all tiles of this CTA.
-  __device__ __forceinline__ static void gather(const Arguments& arg, const Shared& shared,
-                                                const Plan& p, int depth) {
-    const int thread = static_cast<int>(threadIdx.x) - kHolders;
-    const Sizes& s = arg.sizes;
-    const auto fill = [&](int stage) {
-      fence_async_proxy();
-      arrive(shared.full + 8 * stage);
-    };
-    Place at{0, 0}, late{0, 0};
-    int i = 0;
-    for (int index = p.first; index < p.total; index += p.step) {
-      const Work w = work(p, index);
-      const u16* a = arg.source.a + w.entry * s.sa;
-      const u16* b = arg.source.b + w.entry * s.sb;
-      for (int tile = 0; tile < p.count_k; ++tile, ++i) {
-        wait_empty(shared, at);
-        const u32 full = shared.full + 8 * at.stage;
-        const u32 to = shared.ring + at.stage * kStageBytes;
-        const int k = (p.first_k + tile) * C.tile_k;
-        if (kBoxedBytes > 0 && thread == 0) {
-          arrive_expecting(full, kBoxedBytes);
-          if constexpr (!C.gather_a) A::load(to, arg.map_a, w.row0, k, w.entry, full, 0, 1);
-          if constexpr (!C.gather_b) {
-            B::load(to + A::kBytes, arg.map_b, w.column0, k, w.entry, full, 0, 1);
-          }
-        }
-        if constexpr (C.gather_a) {
-          copy_tile<BoxedTile<A>, 128, C.vector_a, kGatherBatch, true>(
-              to, tile_source<C.a_along_k>(a, s.lda, w.row0, k, s.m, depth), thread);
-        }
-        if constexpr (C.gather_b) {
-          copy_tile<BoxedTile<B>, 128, C.vector_b, kGatherBatch, true>(
-              to + A::kBytes, tile_source<C.b_along_k>(b, s.ldb, w.column0, k, s.n, depth), thread);
-        }
-        if constexpr (kAsync) {
-          commit_copies();
-          wait_copies<kLag>();
-          if (i >= kLag) {
-            fill(late.stage);
-            late.next();
-          }
-        } else {
-          fill(at.stage);
-        }
-        at.next();
-      }
-    }
-    if constexpr (kLag > 0) {
-      wait_copies<0>();
-      for (int rest = max(i - kLag, 0); rest < i; ++rest, late.next()) fill(late.stage);
-    }
-  }
   // All lanes of a warp call it; one arrives for the warp, in every CTA that fills this stage here.
   __device__ __forceinline__ static void release(const Shared& shared, const Plan& p, int stage) {
     const u32 empty = shared.empty + 8 * stage;
@@ -183,17 +133,18 @@ struct Sm90Gemm {
     wait(shared.empty + 8 * at.stage, at.pass ^ 1U);
   }
 
-  // The products of one tile by one warpgroup, from stage `at` on, which moves on.
+  // The products of `count` stages by one warpgroup, from stage `at` on, which moves on.
   // during(k, before) runs while the products of k are under way and the stage before it, `before`,
   // is released; issued() when all are under way.
   template <class Accumulators, class During, class Issued>
   __device__ __forceinline__ static void multiply(Accumulators& sums, const Shared& shared,
-                                                  const Plan& p, int first_block, Place& at,
-                                                  const During& during, const Issued& issued) {
+                                                  const Plan& p, int count, int first_block,
+                                                  Place& at, const During& during,
+                                                  const Issued& issued) {
     const u64 first_a = A::describe(shared.ring) + A::advance(first_block, 0);
     const u64 first_b = B::describe(shared.ring + A::kBytes);
     Place before = at;
-    for (int k = 0; k < p.count_k; ++k) {
+    for (int k = 0; k < count; ++k) {
       wait(shared.full + 8 * at.stage, at.pass);
       // A descriptor counts 16 bytes, and no stage lies beyond what its address field holds.
       const u64 a = first_a + static_cast<u32>(at.stage * (kStageBytes / 16));
@@ -234,21 +185,22 @@ struct Sm90Gemm {
     if constexpr (kPingpong) {
       // One warpgroup issues at a time; the other's first products queue behind its last ones.
       named_barrier(2 + group, 256);
-      multiply(sums, shared, p, 0, at, during, [group] { named_arrive(3 - group, 256); });
+      multiply(sums, shared, p, w.k.count, 0, at, during,
+               [group] { named_arrive(3 - group, 256); });
     } else if constexpr (kSpecialised) {
-      multiply(sums, shared, p, group * kBlocks, at, during, [] {});
+      multiply(sums, shared, p, w.k.count, group * kBlocks, at, during, [] {});
     } else {
       const auto refill = [&](int k, Place before) {
         // The stage before is free: the tile `stages` further may come.
         const int next = k - 1 + C.stages;
         const int warp = warp_id();
-        if (elect_lane() && warp == 0 && k > 0 && next < p.count_k) {
+        if (elect_lane() && warp == 0 && k > 0 && next < w.k.count) {
           wait_empty(shared, {before.stage, before.pass ^ 1U});
-          feed(arg, shared, p, w, before.stage, p.first_k + next);
+          feed(arg, shared, p, w, before.stage, w.k.first + next);
         }
         __syncwarp();
       };
-      multiply(sums, shared, p, 0, at, refill, [] {});
+      multiply(sums, shared, p, w.k.count, 0, at, refill, [] {});
     }
   }
 
@@ -287,10 +239,11 @@ struct Sm90Gemm {
     }
   }
 
-  // One tile. `last`: this warpgroup has no further one.
+  // Tile `index`, or a slice of one.
   __device__ __forceinline__ static void consume(const Arguments& arg, const Shared& shared,
-                                                 const Plan& p, const Work& w, int group, Place& at,
+                                                 const Plan& p, int index, int group, Place& at,
                                                  bool last) {
+    const Work w = work(p, index);
     Sums sums;
     accumulate(sums, arg, shared, p, w, group, at, [](int, Place) {});
     // Nothing more is waited for from the peers, and they may leave once all have said so: before
@@ -298,7 +251,23 @@ struct Sm90Gemm {
     if constexpr (kMulticast > 1) {
       if (last) cluster_arrive();
     }
+    if (C.stream && !complete(arg, shared, p, index, group, sums)) return;
     finish(arg, shared, w, group, sums);
+  }
+  // Whether this warpgroup is to store what it summed: a tile, or a tile's last slice and all that
+  // others have summed of it.
+  __device__ __forceinline__ static bool complete(const Arguments& arg, const Shared& shared,
+                                                  const Plan& p, int index, int group, Sums& sums) {
+    if (index < p.whole) return true;
+    const auto [tile, slice] = Tiles::slice(p, index);
+    const int part = tile * kMulticast + p.part_n * C.cluster_m + p.part_m;
+    const int thread = static_cast<int>(threadIdx.x);
+    return add_slices<kPieces>(
+        *reinterpret_cast<float(*)[kPieces][4]>(&sums),
+        arg.workspace.partial(part, kPieces, kHolders, p.cuts) + thread, kPieces * kHolders,
+        kHolders, slice, p.cuts, arg.workspace.counter(part * C.consumers + group),
+        reinterpret_cast<volatile u32*>(shared.base + (shared.flag - shared.ring)) + group,
+        thread % 128 == 0, [group] { named_barrier(4 + group, 128); });
   }
   // A tile that is multiplied and not yet stored.
   struct Held {
@@ -323,15 +292,18 @@ struct Sm90Gemm {
     Place at{0, 0};
     for (int index = p.first; index < p.total; index += p.step) {
       Sums sums;
+      const Span k_span = Tiles::span(p, index);
       // Where this tile goes is worked out behind it: two places alive at once were confused by
       // ptxas 13.0 (with sizes=static; half the tiles went where the next ones went).
-      accumulate(sums, arg, shared, p, Work{0, 0, 0}, group, at, [&](int k, Place) {
+      accumulate(sums, arg, shared, p, Work{0, 0, 0, k_span}, group, at, [&](int k, Place) {
         store_held(arg, shared, group, held, [k](int chunk) { return chunk == k; });
       });
       if constexpr (kMulticast > 1) {
         if (index + p.step >= p.total) cluster_arrive();
       }
-      store_held(arg, shared, group, held, [&p](int chunk) { return chunk >= p.count_k; });
+      store_held(arg, shared, group, held, [&](int chunk) { return chunk >= k_span.count; });
+      held.any = false;
+      if (C.stream && !complete(arg, shared, p, index, group, sums)) continue;
       Stores::round(sums, held.packed);
       held.at = work(p, index);
       held.any = true;
@@ -420,8 +392,8 @@ struct Sm90Gemm {
       fence_barrier_init();
       if (!kGathers && p.first < p.total) {
         const Work w = work(p, p.first);
-        for (; fed < min(kFirst, p.count_k); ++fed) {
-          feed<kMulticast == 1 ? Loads::all : Loads::own>(arg, shared, p, w, fed, p.first_k + fed);
+        for (; fed < min(kFirst, w.k.count); ++fed) {
+          feed<kMulticast == 1 ? Loads::all : Loads::own>(arg, shared, p, w, fed, w.k.first + fed);
         }
       }
       if constexpr (Stores::kTma) prefetch_map(arg.map_c);
@@ -438,7 +410,7 @@ struct Sm90Gemm {
 
     if (!kSpecialised) {
       Place at{0, 0};
-      if (p.first < p.total) consume(arg, shared, p, work(p, p.first), 0, at, true);
+      if (p.first < p.total) consume(arg, shared, p, p.first, 0, at, true);
       Stores::drain();
       return;
     }
@@ -446,16 +418,16 @@ struct Sm90Gemm {
     if (warp >= 4 * C.consumers) {
       if constexpr (kDonates) give_registers<kGiven>();
       if constexpr (kGathers) {
-        gather(arg, shared, p, depth);
+        gather_stages<Sm90Gemm>(arg, shared, p, depth);
       } else if (feeds) {
         Place at{0, 0};
         at.skip(fed);
         int k = fed;
         for (int index = p.first; index < p.total; index += p.step) {
           const Work w = work(p, index);
-          for (; k < p.count_k; ++k, at.next()) {
+          for (; k < w.k.count; ++k, at.next()) {
             wait_empty(shared, at);
-            feed(arg, shared, p, w, at.stage, p.first_k + k);
+            feed(arg, shared, p, w, at.stage, w.k.first + k);
           }
           k = 0;
         }
@@ -474,7 +446,7 @@ struct Sm90Gemm {
         if (group == 1) at.skip_any(p.count_k);
         for (int index = p.first + group * p.step; index < p.total; index += 2 * p.step) {
           told = index + 2 * p.step >= p.total;
-          consume(arg, shared, p, work(p, index), group, at, told);
+          consume(arg, shared, p, index, group, at, told);
           at.skip_any(p.count_k);
         }
       } else if constexpr (kDeferred) {
@@ -484,7 +456,7 @@ struct Sm90Gemm {
         Place at{0, 0};
         for (int index = p.first; index < p.total; index += p.step) {
           told = index + p.step >= p.total;
-          consume(arg, shared, p, work(p, index), group, at, told);
+          consume(arg, shared, p, index, group, at, told);
         }
       }
       Stores::drain();

@@ -46,16 +46,18 @@ struct Sm90Tiles {
     kBlockMinor = C.blocks ? 4 / (C.raster_n ? C.cluster_m : C.cluster_n) : 1,
   };
 
-  struct Work {  // one tile
+  struct Work {  // one tile, or a slice of its K
     int row0, column0, entry;
+    Span k;
   };
   // What this CTA has to do, the same in all its threads.
   struct Plan {
     int clusters_m, clusters_n;  // tiles of clusters
-    int total;                   // of all batch entries
+    int total;                   // of all batch entries; a tile that is cut counts for each slice
     int first, step;             // this CTA's
     int first_k, count_k;        // in tiles of K
     int part_m, part_n;          // which part of the cluster
+    int whole, left, cuts;       // tiles that are not cut, those that are, and slices of each
     bool streams_a, streams_b;   // who is read once, and is more than the L2 keeps
   };
 
@@ -93,15 +95,41 @@ struct Sm90Tiles {
       p.first_k = max(ceil_div(s.k, C.tile_k), 1);
       p.count_k = 1;
     }
+    p.whole = p.total;
+    if constexpr (C.stream) {
+      p.left = p.total % clusters;
+      p.cuts = p.left == 0 || p.total < clusters ? 1 : cuts_of(p.left, clusters, p.count_k);
+      if (p.cuts > 1) {
+        p.whole -= p.left;
+        p.total += p.left * (p.cuts - 1);
+      }
+    }
     return p;
+  }
+  // Which slice of a tile `index` is, of the tiles that are cut.
+  struct Slice {
+    int tile, slice;
+  };
+  __device__ __forceinline__ static Slice slice(const Plan& p, int index) {
+    const int unit = index - p.whole;
+    const int slice = unit / p.left;
+    return {unit - slice * p.left, slice};
+  }
+  // What of K is to be summed.
+  __device__ __forceinline__ static Span span(const Plan& p, int index) {
+    if (!C.stream || index < p.whole) return {p.first_k, p.count_k};
+    const int at = slice(p, index).slice;
+    const int begin = at * p.count_k / p.cuts, end = (at + 1) * p.count_k / p.cuts;
+    return {p.first_k + begin, end - begin};
   }
   __device__ __forceinline__ static Work work(const Plan& p, int index) {
     const int per_entry = p.clusters_m * p.clusters_n;
-    const int entry = index / per_entry;
+    const int at = C.stream && index >= p.whole ? p.whole + slice(p, index).tile : index;
+    const int entry = at / per_entry;
     const Tile tile = raster<C.group, C.raster_n, kBlockMajor, kBlockMinor>(
-        index - entry * per_entry, p.clusters_m, p.clusters_n);
+        at - entry * per_entry, p.clusters_m, p.clusters_n);
     return {(tile.m * C.cluster_m + p.part_m) * C.tile_m,
-            (tile.n * C.cluster_n + p.part_n) * C.tile_n, entry};
+            (tile.n * C.cluster_n + p.part_n) * C.tile_n, entry, span(p, index)};
   }
 };
 
