@@ -52,7 +52,7 @@ struct Chip {
 
 // Whether results reach C through shared memory and the copy engine.
 bool by_copy_engine(const Program& p) {
-  return p.find_word("epilogue") == "tma" || p.find_word("epilogue") == "deferred";
+  return cuda_family::stores_by_map(p.find_word("epilogue"));
 }
 
 // What hardly matters, or is not modelled, as a factor near 1: it orders what would otherwise tie.
@@ -191,10 +191,9 @@ Kernel sm90_kernel(const Program& p, const Problem& problem, const Chip& chip,
       single ? 1 : (k.alternates ? 2 : static_cast<double>(p.number("consumers")));
   const double blocks = std::max(1.0, k.tile_m / 64 / (k.alternates ? 1 : consumers));
   const double sums = blocks * k.tile_n / 2;
-  const bool donates =
-      !single && cuda_family::gives_registers(static_cast<std::int64_t>(consumers),
-                                              static_cast<std::int64_t>(sums),
-                                              p.find_word("epilogue") == "deferred");
+  const bool donates = !single && cuda_family::gives_registers(static_cast<std::int64_t>(consumers),
+                                                               static_cast<std::int64_t>(sums),
+                                                               p.find_word("epilogue"));
   k.threads = 128 * consumers + (donates ? 128 : single ? 0 : 32);
   k.registers = donates ? 65536 / k.threads : std::min(255.0, sums + 90);
   const bool tma = by_copy_engine(p);

@@ -44,11 +44,13 @@ struct Cluster {
 };
 [[nodiscard]] Cluster cluster_of(std::string_view word);
 // Whether a producer of sm90 is a warpgroup that gives registers to `consumers` others, whose
-// threads hold `sums` accumulators each (as Sm90Gemm::kDonates); `deferred`: and a rounded tile
-// beside.
+// threads hold `sums` accumulators each (as Sm90Gemm::kDonates), and by the epilogue a tile that
+// waits beside them.
 [[nodiscard]] constexpr bool gives_registers(std::int64_t consumers, std::int64_t sums,
-                                             bool deferred) {
-  const std::int64_t held = deferred ? sums * 3 / 2 : sums;
+                                             std::string_view epilogue) {
+  const std::int64_t held = epilogue == "overlapped" ? sums * 2
+                            : epilogue == "deferred" ? sums * 3 / 2
+                                                     : sums;
   return held > (consumers == 3 ? 64 : consumers == 2 ? 104 : 192);
 }
 // grid=stream: into how many slices of K a tile is cut of those that `tiles` leave beside whole
@@ -59,6 +61,10 @@ struct Cluster {
   const std::int64_t left = tiles % wave, most = std::min<std::int64_t>(4, steps / 4);
   const std::int64_t one = std::min(wave / left, most), two = std::min(2 * wave / left, most);
   return std::max<std::int64_t>(two > 2 * one ? two : one, 1);
+}
+// Whether an epilogue of sm90 has the copy engine store C.
+[[nodiscard]] constexpr bool stores_by_map(std::string_view epilogue) {
+  return epilogue == "tma" || epilogue == "deferred" || epilogue == "overlapped";
 }
 // Columns of the chunks, of 64 rows, in which a staged epilogue of sm90 stores a tile.
 [[nodiscard]] constexpr std::int64_t store_columns(std::int64_t tile_n) {

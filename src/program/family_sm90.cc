@@ -54,11 +54,13 @@ std::vector<Decision> decisions() {
        "and cut those that fill no wave along K"},
       {"in_flight", {"0", "1"}, {}, "groups of wgmma under way while the next stage is awaited"},
       {"epilogue",
-       {"direct", "exchange", "shared", "tma", "deferred"},
+       {"direct", "exchange", "shared", "tma", "deferred", "overlapped"},
        {},
        "direct: pairs as they lie in registers; exchange: lanes trade pairs for wide runs; tma: "
        "through shared memory by the copy engine; shared: the same by threads, for rows of C that "
-       "no tensor map can describe; deferred: as tma, while the next tile is multiplied"},
+       "no tensor map can describe; deferred: as tma, while the next tile is multiplied; "
+       "overlapped: the same "
+       "from a second set of accumulators"},
       raster_in_blocks(),
       group(),
       sizes(),
@@ -87,7 +89,7 @@ bool stays(const Choices& c) {
   return c.is("grid", "persistent") || c.is("grid", "stream");
 }
 bool is_staged(const Choices& c) {
-  return c.is("epilogue", "tma") || c.is("epilogue", "shared") || c.is("epilogue", "deferred");
+  return c.is("epilogue", "shared") || stores_by_map(c.word("epilogue"));
 }
 
 std::int64_t cluster_m(const Choices& c) {
@@ -100,7 +102,8 @@ std::int64_t cluster_n(const Choices& c) {
 // Accumulators of a thread that leave it registers to work with. A warpgroup of three has 160
 // registers, of two 240, alone 255. An epilogue that stores pairs or reads C needs some for itself.
 std::int64_t most_sums(const Choices& c, const Problem& p) {
-  if (c.is("epilogue", "deferred")) return consumers(c) == 3 ? 64 : 128;  // half as many wait
+  if (c.is("epilogue", "deferred")) return consumers(c) == 3 ? 64 : 128;   // half as many wait
+  if (c.is("epilogue", "overlapped")) return consumers(c) == 3 ? 48 : 88;  // as many wait
   // reduce=spread has two ways to leave, and a counter to look at; what it loads is as much again.
   const bool spreads = c.is("reduce", "spread");
   if (consumers(c) == 3) return spreads ? 48 : 96;
@@ -247,13 +250,21 @@ std::vector<Rule> rules_of_tiles() {
       });
   add("deferred-tiles", {"schedule", "grid", "epilogue"},
       [](const Choices& c, const Problem&, const Device&) -> Reason {
-        if (!c.is("epilogue", "deferred")) return std::nullopt;
+        if (!c.is("epilogue", "deferred") && !c.is("epilogue", "overlapped")) return std::nullopt;
         if (!c.is("schedule", "cooperative") && !is_swapped(c)) {
-          return said(c, "schedule") +
-                 ": epilogue=deferred is for schedule=cooperative and swapped";
+          return fmt::format("{}: {} is for schedule=cooperative and swapped", said(c, "schedule"),
+                             said(c, "epilogue"));
         }
         if (stays(c)) return std::nullopt;
-        return "epilogue=deferred stores while the next tile is multiplied: grid=persistent";
+        return said(c, "epilogue") + " stores while the next tile is multiplied: grid=persistent";
+      });
+  add("overlapped-sums", {"grid", "in_flight", "epilogue"},
+      [](const Choices& c, const Problem& p, const Device&) -> Reason {
+        if (!c.is("epilogue", "overlapped")) return std::nullopt;
+        if (c.is("in_flight", "0")) return "epilogue=overlapped never waits for all: in_flight=1";
+        if (c.is("grid", "stream")) return "epilogue=overlapped sums whole tiles: grid=persistent";
+        if (p.acc != Accumulator::f16) return std::nullopt;
+        return "epilogue=overlapped holds f32 sums, and acc=f16";
       });
   add("shared-memory",
       {"schedule", "consumers", "tile_m", "tile_n", "tile_k", "stages", "reduce", "epilogue"},

@@ -44,6 +44,10 @@ constexpr Subject kDeferred = {
     "sm90 schedule=cooperative consumers=2 tile_m=128 tile_n=128 tile_k=64 stages=2 split_k=1 "
     "cluster=1x1 grid=persistent in_flight=1 epilogue=deferred raster=m group=1 sizes=runtime",
     "264x264x40 f16 acc=f32 nn"};
+constexpr Subject kOverlapped = {
+    "sm90 schedule=cooperative consumers=2 tile_m=128 tile_n=128 tile_k=64 stages=2 split_k=1 "
+    "cluster=1x1 grid=persistent in_flight=1 epilogue=overlapped raster=m group=1 sizes=runtime",
+    "520x520x40 f16 acc=f32 nn"};
 constexpr Subject kAcross = {
     "sm90 schedule=single tile_m=64 tile_n=48 tile_k=64 stages=2 split_k=1 in_flight=1 "
     "epilogue=direct raster=m group=1 sizes=runtime",
@@ -130,7 +134,7 @@ constexpr Fault kFaults[] = {
     {"NotTransposed", kAcross, "", "p, 1, 1, 1, 1;", "p, 1, 1, 0, 1;"},
     {"SumsReadUnderWay", kAcross, "sm90_gemm.cuh", "    wgmma_wait<0>();\n    if (C.in_flight > 0)",
      "    if (C.in_flight > 0)"},
-    {"WgmmaNotFenced", kAcross, "sm90_gemm.cuh", "      wgmma_fence();\n", ""},
+    {"WgmmaNotFenced", kAcross, "sm90_gemm.cuh", "    wgmma_fence();\n", ""},
     {"TooFewReleases", kMulticast, "sm90_gemm.cuh", "(C.cluster_m + C.cluster_n - 1)",
      "(C.cluster_m + C.cluster_n - 2)"},
     {"MulticastToOne", kMulticast, "sm90_gemm.cuh", "((1 << C.cluster_m) - 1)", "1"},
@@ -174,12 +178,25 @@ constexpr Fault kFaults[] = {
      "reinterpret_cast<const u16*>(window + 2) <= tile.end", "true"},
     {"RowsCopiedBeforeTheyAreThere", kStaged, "sm90_epilogue.cuh",
      "    named_barrier(to.barrier, 128);\n    const int down", "const int down"},
-    {"HeldTileStoredElsewhere", kDeferred, "sm90_gemm.cuh", "held.at = work(p, index);",
-     "held.at = work(p, p.first);"},
-    {"ChunksBeyondKForgotten", kDeferred, "sm90_gemm.cuh", "return chunk >= k_span.count;",
+    {"HeldTileStoredElsewhere", kDeferred, "sm90_overlap.cuh", "held.at = Gemm::work(p, index);",
+     "held.at = Gemm::work(p, p.first);"},
+    {"ChunksBeyondKForgotten", kDeferred, "sm90_overlap.cuh", "return chunk >= of_k.count;",
      "return false;"},
-    {"LastTileForgotten", kDeferred, "sm90_gemm.cuh", "[](int) { return true; }",
-     "[](int) { return false; }"},
+    {"LastTileForgotten", kDeferred, "sm90_overlap.cuh", "held, [](int) { return true; }",
+     "held, [](int) { return false; }"},
+    {"EarlierSumsReadUnderWay", kOverlapped, "sm90_overlap.cuh", "wgmma_wait<1>();", ""},
+    {"LastSumsReadUnderWay", kOverlapped, "sm90_overlap.cuh",
+     "wgmma_wait<0>();\n    Gemm::keep_all", "Gemm::keep_all"},
+    {"LastStageOfATileKept", kOverlapped, "sm90_overlap.cuh",
+     "step<false>(sums, shared, p, group, at, last, true)",
+     "step<false>(sums, shared, p, group, at, last, false)"},
+    {"OverlappedOntoTheTileBefore", kOverlapped, "sm90_overlap.cuh", "at, kAccumulate);",
+     "at, true);"},
+    {"OverlappedChunksBeyondKForgotten", kOverlapped, "sm90_overlap.cuh",
+     "return chunk >= p.count_k;", "return false;"},
+    {"ThisTileStoredForTheEarlier", kOverlapped, "sm90_overlap.cuh",
+     "store(arg, shared, p, group, index - p.step, earlier,\n          [&p]",
+     "store(arg, shared, p, group, index, earlier,\n          [&p]"},
     {"PackedFromTheWrongByte", kPacked, "copy_tile.cuh", "0x5432", "0x3210"},
     {"PackedBeyondTheMatrix", kPacked, "repack.cuh", "left < 8 ? static_cast<int>(left) : 8", "8"},
     {"PackedBeyondTheMatrixByVectors", kPacked, "copy_tile.cuh",
@@ -225,7 +242,7 @@ EmulatedCall call_of(const Subject& subject, int seed) {
 TEST(Emulated, SubjectsAreRightAsTheyAre) {
   for (const Subject& subject :
        {kTiled, kSplit, kAlongK, kTwoChunks, kDeferred, kAcross, kMulticast, kDonating, kCluster,
-        kSpread, kGatherAsync, kGatherLoose, kStaged, kPacked, kStreamed}) {
+        kSpread, kGatherAsync, kGatherLoose, kStaged, kPacked, kStreamed, kOverlapped}) {
     const ScratchFolder folder;
     const auto kernel = made(subject, folder, {});
     ASSERT_TRUE(kernel) << kernel.error().message;

@@ -211,8 +211,41 @@ TEST(Emulated, SwappedTilesAreRight) {
   }
 }
 
-// Tiles whose K two CTAs share: one tile left over beside whole waves, and nearly a wave; every way
-// to store; clusters; a batch; sizes at which a run-time kernel shares nothing.
+// Tiles of an even and an odd number for each CTA, with less of K than chunks to store and with
+// more; rows of C that no whole chunk ends.
+TEST(Emulated, OverlappedTilesAreRight) {
+  struct Case {
+    const char *rest, *problem;
+  };
+  constexpr Case kCases[] = {
+      {"schedule=cooperative consumers=1 tile_m=64 tile_n=64 tile_k=64 stages=3 cluster=1x1",
+       "392x264x72 f16 acc=f32 nt"},
+      {"schedule=cooperative consumers=2 tile_m=128 tile_n=176 tile_k=64 stages=2 cluster=2x1",
+       "776x700x200 bf16 acc=f32 nt ldc=704"},
+      {"schedule=cooperative consumers=2 tile_m=256 tile_n=64 tile_k=128 stages=2 cluster=1x2",
+       "520x520x520 f16 acc=f32 tn"},
+      {"schedule=cooperative consumers=3 tile_m=192 tile_n=48 tile_k=64 stages=4 cluster=1x1",
+       "400x264x328 f16 acc=f32 nn batch=2"},
+      {"schedule=swapped consumers=2 tile_m=128 tile_n=80 tile_k=64 stages=3 cluster=1x1",
+       "392x520x136 f16 acc=f32 nn"},
+  };
+  for (const Case& c : kCases) {
+    for (const char* sizes : {"static", "runtime"}) {
+      const CoverGround ground = ground_of({&sm90_family(), 4, c.problem});
+      const auto program =
+          parse_program(std::string("sm90 ") + c.rest +
+                        " split_k=1 grid=persistent in_flight=1 epilogue=overlapped raster=m "
+                        "group=1 sizes=" +
+                        sizes);
+      ASSERT_TRUE(program) << program.error().message;
+      EXPECT_TRUE(is_legal(*program, ground.problem, ground.device)) << c.rest << " " << c.problem;
+      expect_right({ground.device, ground.problem, *program}, 0, 6);
+    }
+  }
+}
+
+// Tiles that are cut along K: one is left over beside whole waves, and several; every way to store;
+// clusters; a batch; sizes at which a run-time kernel cuts nothing.
 TEST(Emulated, StreamsAreRight) {
   struct Case {
     const char *rest, *problem;

@@ -142,7 +142,7 @@ void check_sm90(const Candidate& candidate, const Made& made, const MachineCode&
   const std::string_view cluster = p.word("cluster");
   const bool multicast = !cluster.empty() && cluster != "1x1";
   EXPECT_EQ(code.count("UTMALDG", "MULTICAST") > 0, multicast);
-  const bool tma = p.word("epilogue") == "tma" || p.word("epilogue") == "deferred";
+  const bool tma = cuda_family::stores_by_map(p.word("epilogue"));
   EXPECT_EQ(code.count("UTMASTG") > 0, tma);
   EXPECT_EQ(code.count("STSM") > 0, tma || p.word("epilogue") == "shared");
   // A whole warpgroup beyond those that multiply is there to copy, or to give its registers away.

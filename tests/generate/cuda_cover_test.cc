@@ -100,7 +100,7 @@ void check_maps(const Program& p, const Problem& problem, const CudaCall& call, 
   const CudaAlignment aligned = alignment_of(problem);
   const bool gathers = p.word("schedule") == "gather";
   const std::array<bool, 2> described = {aligned.a == 8 || !gathers, aligned.b == 8 || !gathers};
-  const bool stores = p.word("epilogue") == "tma" || p.word("epilogue") == "deferred";
+  const bool stores = cuda_family::stores_by_map(p.word("epilogue"));
   ASSERT_EQ(call.maps.size(),
             static_cast<std::size_t>(described[0] + described[1] + (stores ? 1 : 0)));
   std::int64_t stage = 0;

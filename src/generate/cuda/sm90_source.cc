@@ -92,7 +92,8 @@ std::string wgmma_text(const Problem& problem, int n) {
 struct Shape {
   int m, n, k, stages, consumers, split;
   cuda_family::Cluster cluster;
-  bool deferred, tma_store, staged;
+  std::string_view epilogue;
+  bool tma_store, staged;
   CudaAlignment aligned;
   bool gather_a, gather_b;  // by threads, without a tensor map
   bool pack_a, pack_b;      // to rows of whole 16 bytes, by a kernel before
@@ -107,9 +108,9 @@ struct Shape {
                                                      : static_cast<int>(p.number("consumers"))),
         split(static_cast<int>(p.number("split_k"))),
         cluster(cuda_family::cluster_of(p.word("cluster"))),
-        deferred(p.word("epilogue") == "deferred"),
-        tma_store(p.word("epilogue") == "tma" || deferred),
-        staged(p.word("epilogue") == "shared" || tma_store),
+        epilogue(p.word("epilogue")),
+        tma_store(cuda_family::stores_by_map(epilogue)),
+        staged(epilogue == "shared" || tma_store),
         aligned(alignment_of(problem)),
         gather_a(p.word("schedule") == "gather" && aligned.a < 8),
         gather_b(p.word("schedule") == "gather" && aligned.b < 8),
@@ -172,7 +173,7 @@ Fields fields_of(const Program& p, const Problem& problem, Form form, const Shap
 int threads_of(const Program& p, const Shape& s) {
   if (p.word("schedule") == "single") return 128;
   const int sums = s.m / 64 / (p.word("schedule") == "pingpong" ? 1 : s.consumers) * s.n / 2;
-  const bool gives = cuda_family::gives_registers(s.consumers, sums, s.deferred);
+  const bool gives = cuda_family::gives_registers(s.consumers, sums, s.epilogue);
   return 128 * s.consumers + (gives || s.gathers() ? 128 : 32);
 }
 

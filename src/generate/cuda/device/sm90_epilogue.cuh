@@ -18,8 +18,8 @@ template <Epilogue kEpilogue, Type kOut, bool kScaled, int kVector, int kBlocks,
           bool kServed = false, bool kSwapped = false>
 struct TileStores {
   enum : int {
-    kDeferred = kEpilogue == Epilogue::deferred,
-    kTma = kEpilogue == Epilogue::tma || kDeferred,
+    kTma = kEpilogue == Epilogue::tma || kEpilogue == Epilogue::deferred ||
+           kEpilogue == Epilogue::overlapped,
     kStaged = kTma || kEpilogue == Epilogue::shared,
     kWide = kEpilogue != Epilogue::exchange ? 1
             : kSwapped                      ? 2
@@ -127,16 +127,15 @@ struct TileStores {
       }
     }
   }
-  // Those chunks of it for which `wanted(count)`.
-  template <class Wanted>
+  // Those chunks of a tile for which `wanted(count)`, rounded (Packed) or not (Sums).
+  template <class Tile, class Wanted>
   __device__ __forceinline__ static void some(const Out& out, const TensorMap& map, const Place& to,
-                                              const Packed& packed, const Wanted& wanted) {
+                                              const Tile& tile, const Wanted& wanted) {
 #pragma unroll
     for (int count = 0; count < kChunks; ++count) {
       if (!wanted(count)) continue;
       chunk(out, map, to, count, [&](int j) {
-        const auto& words = packed[count / kAcross][count % kAcross * kPieces + j];
-        return Pair{words[0], words[1]};
+        return words(tile[count / kAcross][count % kAcross * kPieces + j]);
       });
     }
   }
@@ -144,13 +143,7 @@ struct TileStores {
   __device__ __forceinline__ static void all(const Out& out, const TensorMap& map, const Place& to,
                                              const Sums& sums) {
     if constexpr (kStaged) {
-#pragma unroll
-      for (int count = 0; count < kChunks; ++count) {
-        chunk(out, map, to, count, [&](int j) {
-          const auto& x = sums[count / kAcross][count % kAcross * kPieces + j];
-          return Pair{pack<kOut>(x[0], x[1]), pack<kOut>(x[2], x[3])};
-        });
-      }
+      some(out, map, to, sums, [](int) { return true; });
     } else {
 #pragma unroll
       for (int u = 0; u < kBlocks * kColumns / kWide; ++u) {
@@ -187,6 +180,12 @@ struct TileStores {
   struct Pair {
     u32 low, high;
   };
+  __device__ __forceinline__ static Pair words(const u32 (&packed)[2]) {
+    return {packed[0], packed[1]};
+  }
+  __device__ __forceinline__ static Pair words(const float (&sums)[4]) {
+    return {pack<kOut>(sums[0], sums[1]), pack<kOut>(sums[2], sums[3])};
+  }
 };
 
 }  // namespace tw

@@ -20,6 +20,7 @@
 #include "generate/cuda/device/barrier.cuh"
 #include "generate/cuda/device/sm90_config.cuh"
 #include "generate/cuda/device/sm90_gather_producer.cuh"
+#include "generate/cuda/device/sm90_overlap.cuh"
 #include "generate/cuda/device/sm90_plan.cuh"
 
 namespace tw {
@@ -31,13 +32,15 @@ struct Sm90Gemm {
   __device__ static constexpr Sm90Config config() { return C; }
   enum : int {
     kDeferred = C.epilogue == Epilogue::deferred,
+    kOverlapped = C.epilogue == Epilogue::overlapped,
     kSpecialised = C.schedule != Schedule::single,
     kPingpong = C.schedule == Schedule::pingpong,
     kHolders = 128 * C.consumers,
     kBlocks = C.tile_m / 64 / (kPingpong ? 1 : C.consumers),  // m64 blocks of a warpgroup
     kColumns = C.tile_n / 8,
     kPieces = kBlocks * kColumns,
-    kHeld = (kDeferred ? 6 : 4) * kPieces,  // registers for sums, and for a tile that waits
+    // Registers for sums, and for a tile that waits.
+    kHeld = (kOverlapped ? 8 : kDeferred ? 6 : 4) * kPieces,
     kDonates = kSpecialised && kHeld > (C.consumers == 3   ? 64
                                         : C.consumers == 2 ? 104
                                                            : 192),
@@ -133,6 +136,29 @@ struct Sm90Gemm {
     wait(shared.empty + 8 * at.stage, at.pass ^ 1U);
   }
 
+  // Waits for stage `at` and issues its products by one warpgroup, as a group; `accumulate`: onto
+  // the sums that are there.
+  template <class Accumulators>
+  __device__ __forceinline__ static void issue(Accumulators& sums, const Shared& shared,
+                                               int first_block, const Place& at, bool accumulate) {
+    const u64 first_a = A::describe(shared.ring) + A::advance(first_block, 0);
+    const u64 first_b = B::describe(shared.ring + A::kBytes);
+    wait(shared.full + 8 * at.stage, at.pass);
+    // A descriptor counts 16 bytes, and no stage lies beyond what its address field holds.
+    const u64 a = first_a + static_cast<u32>(at.stage * (kStageBytes / 16));
+    const u64 b = first_b + static_cast<u32>(at.stage * (kStageBytes / 16));
+    wgmma_fence();
+#pragma unroll
+    for (int step = 0; step < kSteps; ++step) {
+#pragma unroll
+      for (int block = 0; block < kBlocks; ++block) {
+        Wgmma::issue(sums[block], a + A::advance(block, step), b + B::advance(0, step),
+                     accumulate || step > 0);
+      }
+    }
+    wgmma_commit();
+  }
+
   // The products of `count` stages by one warpgroup, from stage `at` on, which moves on.
   // during(k, before) runs while the products of k are under way and the stage before it, `before`,
   // is released; issued() when all are under way.
@@ -141,24 +167,9 @@ struct Sm90Gemm {
                                                   const Plan& p, int count, int first_block,
                                                   Place& at, const During& during,
                                                   const Issued& issued) {
-    const u64 first_a = A::describe(shared.ring) + A::advance(first_block, 0);
-    const u64 first_b = B::describe(shared.ring + A::kBytes);
     Place before = at;
     for (int k = 0; k < count; ++k) {
-      wait(shared.full + 8 * at.stage, at.pass);
-      // A descriptor counts 16 bytes, and no stage lies beyond what its address field holds.
-      const u64 a = first_a + static_cast<u32>(at.stage * (kStageBytes / 16));
-      const u64 b = first_b + static_cast<u32>(at.stage * (kStageBytes / 16));
-      wgmma_fence();
-#pragma unroll
-      for (int step = 0; step < kSteps; ++step) {
-#pragma unroll
-        for (int block = 0; block < kBlocks; ++block) {
-          Wgmma::issue(sums[block], a + A::advance(block, step), b + B::advance(0, step),
-                       k > 0 || step > 0);
-        }
-      }
-      wgmma_commit();
+      issue(sums, shared, first_block, at, k > 0);
       if constexpr (C.in_flight == 0) {
         during(k, before);
         wgmma_wait<0>();
@@ -204,6 +215,17 @@ struct Sm90Gemm {
     }
   }
 
+  __device__ __forceinline__ static void keep_all(Sums& sums) {
+#pragma unroll
+    for (int b = 0; b < kBlocks; ++b) {
+#pragma unroll
+      for (int j = 0; j < kColumns; ++j) {
+#pragma unroll
+        for (int e = 0; e < 4; ++e) keep(sums[b][j][e]);
+      }
+    }
+  }
+
   // The sums of a tile in f32.
   template <class During>
   __device__ __forceinline__ static void accumulate(Sums& sums, const Arguments& arg,
@@ -228,15 +250,14 @@ struct Sm90Gemm {
       }
     } else {
       multiply(sums, arg, shared, p, w, group, at, during);
-#pragma unroll
-      for (int b = 0; b < kBlocks; ++b) {
-#pragma unroll
-        for (int j = 0; j < kColumns; ++j) {
-#pragma unroll
-          for (int e = 0; e < 4; ++e) keep(sums[b][j][e]);
-        }
-      }
+      keep_all(sums);
     }
+  }
+
+  // Nothing more is waited for from the peers, and they may leave once all have said so: before the
+  // last tile is stored, so that nobody waits for that.
+  __device__ __forceinline__ static void tell_peers() {
+    if constexpr (kMulticast > 1) cluster_arrive();
   }
 
   // Tile `index`, or a slice of one.
@@ -246,11 +267,7 @@ struct Sm90Gemm {
     const Work w = work(p, index);
     Sums sums;
     accumulate(sums, arg, shared, p, w, group, at, [](int, Place) {});
-    // Nothing more is waited for from the peers, and they may leave once all have said so: before
-    // what is stored, so that nobody waits for it.
-    if constexpr (kMulticast > 1) {
-      if (last) cluster_arrive();
-    }
+    if (last) tell_peers();
     if (C.stream && !complete(arg, shared, p, index, group, sums)) return;
     finish(arg, shared, w, group, sums);
   }
@@ -269,48 +286,6 @@ struct Sm90Gemm {
         reinterpret_cast<volatile u32*>(shared.base + (shared.flag - shared.ring)) + group,
         thread % 128 == 0, [group] { named_barrier(4 + group, 128); });
   }
-  // A tile that is multiplied and not yet stored.
-  struct Held {
-    typename Stores::Packed packed;
-    Work at;
-    bool any;
-  };
-  template <class Wanted>
-  __device__ __forceinline__ static void store_held(const Arguments& arg, const Shared& shared,
-                                                    int group, const Held& held,
-                                                    const Wanted& wanted) {
-    if (!held.any) return;
-    Stores::some(output(arg, held.at), arg.map_c, place(shared, held.at, group), held.packed,
-                 wanted);
-  }
-  // All tiles of a warpgroup: each is stored while the next is multiplied, a chunk to a stage.
-  __device__ __forceinline__ static void consume_deferred(const Arguments& arg,
-                                                          const Shared& shared, const Plan& p,
-                                                          int group) {
-    Held held;
-    held.any = false;
-    Place at{0, 0};
-    for (int index = p.first; index < p.total; index += p.step) {
-      Sums sums;
-      const Span k_span = Tiles::span(p, index);
-      // Where this tile goes is worked out behind it: two places alive at once were confused by
-      // ptxas 13.0 (with sizes=static; half the tiles went where the next ones went).
-      accumulate(sums, arg, shared, p, Work{0, 0, 0, k_span}, group, at, [&](int k, Place) {
-        store_held(arg, shared, group, held, [k](int chunk) { return chunk == k; });
-      });
-      if constexpr (kMulticast > 1) {
-        if (index + p.step >= p.total) cluster_arrive();
-      }
-      store_held(arg, shared, group, held, [&](int chunk) { return chunk >= k_span.count; });
-      held.any = false;
-      if (C.stream && !complete(arg, shared, p, index, group, sums)) continue;
-      Stores::round(sums, held.packed);
-      held.at = work(p, index);
-      held.any = true;
-    }
-    store_held(arg, shared, group, held, [](int) { return true; });
-  }
-
   __device__ __forceinline__ static typename Stores::Out output(const Arguments& arg,
                                                                 const Work& w) {
     unsigned char* c =
@@ -449,9 +424,13 @@ struct Sm90Gemm {
           consume(arg, shared, p, index, group, at, told);
           at.skip_any(p.count_k);
         }
-      } else if constexpr (kDeferred) {
+      } else if constexpr (kDeferred || kOverlapped) {
         told = p.first < p.total;
-        consume_deferred(arg, shared, p, group);
+        if constexpr (kDeferred) {
+          Sm90Overlap<Sm90Gemm>::deferred(arg, shared, p, group);
+        } else {
+          Sm90Overlap<Sm90Gemm>::overlapped(arg, shared, p, group);
+        }
       } else {
         Place at{0, 0};
         for (int index = p.first; index < p.total; index += p.step) {

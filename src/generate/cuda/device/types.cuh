@@ -14,7 +14,7 @@ enum class Type { f16, bf16, f32 };
 // How results reach C (epilogue.cuh): pairs as they lie in registers; exchanged between lanes to
 // wide runs; through shared memory; by the copy engine; the same while the next tile is multiplied
 // (the last two sm90 only).
-enum class Epilogue { direct, exchange, shared, tma, deferred };
+enum class Epilogue { direct, exchange, shared, tma, deferred, overlapped };
 // Where the slices of K are added (split_k.cuh).
 enum class Reduce { none, cluster, workspace, spread };
 
