@@ -98,6 +98,13 @@ std::string head_bytes(const Program& program, const std::string& tiles, std::in
   return fmt::format("roundup(max({},16*sms)*4,256)", counters);
 }
 
+// Slices of all tiles that grid=stream cuts, at most: one for each CTA, or two if more than half of
+// them have a tile left over (tw::cuts_of).
+std::string most_slices(const std::string& tiles) {
+  const std::string left = fmt::format("({0}-(cdiv({0}+1,slots)-1)*slots)", tiles);
+  return fmt::format("min(4*{0},slots*cdiv(2*{0},slots))", left);
+}
+
 bool uses_workspace(const Program& program) {
   return program.word("reduce") == "workspace" || program.word("reduce") == "spread" ||
          streams(program);
@@ -115,9 +122,10 @@ void add_workspace(Source& source, const Program& program, const std::string& ti
   const std::int64_t tile = program.number("tile_m") * program.number("tile_n");
   const std::string head = head_bytes(program, tiles, holders);
   source.launch.cuda.zeroed = head;
-  source.launch.workspace =
-      streams(program) ? fmt::format("{}+slots*{}", head, tile * 2 * 4)
-                       : fmt::format("{}+{}*{}", head, tiles, tile * program.number("split_k") * 4);
+  const std::string partial =
+      streams(program) ? fmt::format("{}*{}", most_slices(tiles), tile * 4)
+                       : fmt::format("{}*{}", tiles, tile * program.number("split_k") * 4);
+  source.launch.workspace = fmt::format("{}+{}", head, partial);
 }
 
 std::string_view served_parameters(Form form) {
