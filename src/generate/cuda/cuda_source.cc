@@ -81,7 +81,7 @@ std::string heading(const Program& program, const Problem& problem) {
 
 namespace {
 
-// Whether CTAs that stay share tiles, each with the next (stream_k.cuh).
+// Whether tiles that fill no wave are cut along K (stream_k.cuh).
 bool streams(const Program& program) {
   return program.find_word("grid") == "stream";
 }

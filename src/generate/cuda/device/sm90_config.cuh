@@ -21,7 +21,7 @@ struct Sm90Config {
   int consumers = 2;  // warpgroups that multiply
   int cluster_m = 1, cluster_n = 1;
   bool persistent = false;
-  bool stream = false;    // and tiles that fill no wave are cut along K (stream_k.cuh)
+  bool stream = false;  // and tiles that fill no wave are cut along K (stream_k.cuh)
   int in_flight = 1;  // groups of wgmma under way when a stage is waited for
   int group = 1;
   bool raster_n = false, blocks = false;

@@ -215,6 +215,7 @@ struct Sm90Gemm {
     }
   }
 
+  // Behind a wait: no sum is read before it.
   __device__ __forceinline__ static void keep_all(Sums& sums) {
 #pragma unroll
     for (int b = 0; b < kBlocks; ++b) {
@@ -286,6 +287,7 @@ struct Sm90Gemm {
         reinterpret_cast<volatile u32*>(shared.base + (shared.flag - shared.ring)) + group,
         thread % 128 == 0, [group] { named_barrier(4 + group, 128); });
   }
+
   __device__ __forceinline__ static typename Stores::Out output(const Arguments& arg,
                                                                 const Work& w) {
     unsigned char* c =
