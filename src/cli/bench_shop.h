@@ -6,6 +6,7 @@
 #include "cli/bench_flags.h"
 #include "cli/command.h"
 #include "cli/program_argument.h"
+#include "trial/yardstick.h"
 #include "tune/evaluate.h"
 
 #include <functional>
@@ -34,7 +35,6 @@ struct Shop {
                                      std::string_view flag, const std::vector<std::string>& names);
 
 // How the policy of a trial begins that timed a kernel of the runtime library.
-inline constexpr std::string_view kServedPolicy = "served: ";
 
 // What to bench for a problem when no program was named: the fastest winner that is recorded, else
 // what was imported, else whatever else is recorded, else the cost model's first choice.

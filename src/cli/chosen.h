@@ -19,8 +19,7 @@ struct EarlierChoice {
 
 // From the trials of one problem, device and mode: our fastest proven program that was timed in
 // full, and of each baseline the fastest algorithm that is recorded. Nothing without such a
-// program. Fastest by the ratio to a baseline without a choice that was timed beside all of them,
-// if there is one: times of two cards differ by 5 % and more, and of one that is cool and warm.
+// program. Fastest by the yardstick that all of them have (trial/yardstick.h).
 [[nodiscard]] std::optional<EarlierChoice> chosen_in(const std::vector<Trial>& trials);
 
 }  // namespace tilewright

@@ -56,8 +56,9 @@ struct Wisdom {
 [[nodiscard]] Result<Wisdom> parse_wisdom(std::string_view text);
 // Of several entries of one problem and mode the faster.
 [[nodiscard]] Wisdom fastest_of(const Device& device, const std::vector<WisdomEntry>& entries);
-// The fastest proven winner (ok, stage "final") of each problem and mode. Sources from outside are
-// left out: a text file cannot carry them.
+// The fastest program of each problem and mode that was proven and timed in full (stages final and
+// bench), by the yardstick that its trials have (trial/yardstick.h). Sources from outside are left
+// out: a text file cannot carry them.
 [[nodiscard]] Result<Wisdom> export_wisdom(const Database& database, const Device& device);
 // Union; both must be of one device.
 [[nodiscard]] Result<Wisdom> merge(const Wisdom& a, const Wisdom& b);

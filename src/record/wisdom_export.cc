@@ -2,10 +2,14 @@
 // The winners of a database as wisdom. A file of its own, so that reading wisdom links no database.
 #include "record/database.h"
 #include "record/wisdom.h"
+#include "trial/yardstick.h"
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <chrono>
+#include <iterator>
+#include <map>
 #include <utility>
 
 namespace tilewright {
@@ -34,17 +38,28 @@ WisdomEntry entry_of(const Trial& trial) {
 Result<Wisdom> export_wisdom(const Database& database, const Device& device) {
   TrialQuery query;
   query.device = device.fingerprint();
-  query.stage = "final";
   query.outcome = Outcome::ok;
-  const auto trials = database.select(query);
-  if (!trials) return tl::unexpected(trials.error());
+  std::map<std::pair<std::string, std::string>, std::vector<const Trial*>> groups;
+  std::vector<Trial> trials;
+  for (const char* stage : {"final", "bench"}) {
+    query.stage = stage;
+    auto some = database.select(query);
+    if (!some) return tl::unexpected(some.error());
+    std::ranges::move(*some, std::back_inserter(trials));
+  }
+  for (const Trial& trial : trials) {
+    if (!was_timed_in_full(trial) || !has_a_text(trial)) continue;
+    groups[{trial.problem, trial.mode}].push_back(&trial);
+  }
   std::vector<WisdomEntry> entries;
-  for (const Trial& trial : *trials) {
-    if (trial.program.starts_with("source:") || !(trial.time_us > 0)) continue;
-    WisdomEntry entry = entry_of(trial);
+  for (const auto& [of, group] : groups) {
+    const Yardstick yardstick(group);
+    const Trial& winner = **std::ranges::min_element(
+        group, {}, [&](const Trial* trial) { return trial->time_us / yardstick.beside(*trial); });
+    WisdomEntry entry = entry_of(winner);
     if (auto s = check(entry); !s) {
       return fail(ErrorCode::refused,
-                  fmt::format("trial {} makes no wisdom: {}", trial.id(), s.error().message),
+                  fmt::format("trial {} makes no wisdom: {}", winner.id(), s.error().message),
                   "the row was written by another program");
     }
     entries.push_back(std::move(entry));

@@ -133,6 +133,23 @@ TEST(wisdom_export, takes_the_fastest_final_of_each_problem_and_mode) {
   EXPECT_TRUE(parse_wisdom(to_text(*wisdom)));
 }
 
+// The second card is a third faster, the winner of both the one that was timed by bench on the
+// first.
+TEST(wisdom_export, compares_cards_by_what_both_have_timed) {
+  const ScratchDirectory scratch;
+  Database database = open_or_die(scratch / "t.db", kWrite);
+  Trial better = made_trial(1, 9, "bench"), worse = made_trial(2, 8, "final");
+  better.baselines = {{"onednn", {.time_us = 18}}};
+  worse.baselines = {{"onednn", {.time_us = 12}}};
+  ASSERT_TRUE(database.insert(better));
+  ASSERT_TRUE(database.insert(worse));
+  const auto wisdom = export_wisdom(database, made_device());
+  ASSERT_TRUE(wisdom) << wisdom.error().message;
+  ASSERT_EQ(wisdom->entries.size(), 1U);
+  EXPECT_EQ(wisdom->entries.front().program, better.program);
+  EXPECT_EQ(wisdom->entries.front().time_us, 9);
+}
+
 TEST(wisdom_export, of_an_empty_database_is_empty) {
   const ScratchDirectory scratch;
   const auto wisdom = export_wisdom(open_or_die(scratch / "t.db", kWrite), made_device());

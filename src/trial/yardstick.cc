@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+// See yardstick.h.
+#include "trial/yardstick.h"
+
+#include <algorithm>
+
+namespace tilewright {
+namespace {
+
+// The time of `baseline` beside a trial, if it had nothing to choose; 0: none.
+double plain_time(const Trial& trial, const std::string& baseline) {
+  const auto found = trial.baselines.find(baseline);
+  const bool plain = found != trial.baselines.end() && found->second.algorithm.empty();
+  return plain ? found->second.time_us : 0;
+}
+
+}  // namespace
+
+Yardstick::Yardstick(std::span<const Trial* const> trials) {
+  if (trials.empty()) return;
+  for (const auto& [name, time] : trials.front()->baselines) {
+    if (std::ranges::all_of(trials, [&](const Trial* t) { return plain_time(*t, name) > 0; })) {
+      baseline_ = name;
+      return;
+    }
+  }
+}
+
+double Yardstick::beside(const Trial& trial) const {
+  return baseline_.empty() ? 1 : plain_time(trial, baseline_);
+}
+
+bool was_timed_in_full(const Trial& trial) {
+  return (trial.stage == "final" || trial.stage == "bench") && trial.outcome == Outcome::ok &&
+         trial.time_us > 0;
+}
+
+bool has_a_text(const Trial& trial) {
+  return !trial.policy.starts_with(kServedPolicy) && !trial.program.starts_with("source:");
+}
+
+}  // namespace tilewright

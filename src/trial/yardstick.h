@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+// What makes times of different runs comparable. Two cards of one kind differ by 5 % and more, and
+// one card cool and warm; a baseline that was timed beside every trial differs alike.
+#pragma once
+
+#include "trial/trial.h"
+
+#include <span>
+#include <string>
+#include <string_view>
+
+namespace tilewright {
+
+class Yardstick {
+ public:
+  // Of trials of one problem, device and mode. The baseline is one that had nothing to choose: an
+  // autotuned one may have chosen anew.
+  explicit Yardstick(std::span<const Trial* const> trials);
+
+  // What to divide times beside this trial by: the baseline's in microseconds, or 1 if they have
+  // none in common.
+  [[nodiscard]] double beside(const Trial& trial) const;
+
+ private:
+  std::string baseline_;
+};
+
+// What the policy of a trial begins with whose program the runtime library took from a bundle.
+inline constexpr std::string_view kServedPolicy = "served: ";
+
+// Proven, and timed as finals and benches are.
+[[nodiscard]] bool was_timed_in_full(const Trial& trial);
+// Whether the program can be compiled from its text: what a bundle served or came as a source from
+// outside cannot.
+[[nodiscard]] bool has_a_text(const Trial& trial);
+
+}  // namespace tilewright
