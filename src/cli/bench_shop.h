@@ -34,8 +34,6 @@ struct Shop {
 [[nodiscard]] Status check_baselines(const Shop& shop, const Problem& problem,
                                      std::string_view flag, const std::vector<std::string>& names);
 
-// How the policy of a trial begins that timed a kernel of the runtime library.
-
 // What to bench for a problem when no program was named: the fastest winner that is recorded, else
 // what was imported, else whatever else is recorded, else the cost model's first choice.
 // `database` may be null.

@@ -59,8 +59,7 @@ std::vector<Decision> decisions() {
        "direct: pairs as they lie in registers; exchange: lanes trade pairs for wide runs; tma: "
        "through shared memory by the copy engine; shared: the same by threads, for rows of C that "
        "no tensor map can describe; deferred: as tma, while the next tile is multiplied; "
-       "overlapped: the same "
-       "from a second set of accumulators"},
+       "overlapped: the same from a second set of accumulators"},
       raster_in_blocks(),
       group(),
       sizes(),

@@ -25,9 +25,6 @@ struct Sm90Overlap {
   using Sums = typename Gemm::Sums;
   using Stores = typename Gemm::Stores;
 
-  // Where the tile before this one goes is worked out behind it: two places alive at once were
-  // confused by ptxas 13.0 (with sizes=static; half the tiles went where the next ones went).
-
   // A tile that is multiplied and not yet stored.
   struct Held {
     typename Stores::Packed packed;
@@ -42,7 +39,8 @@ struct Sm90Overlap {
     Stores::some(Gemm::output(arg, held.at), arg.map_c, Gemm::place(shared, held.at, group),
                  held.packed, wanted);
   }
-  // All tiles of a warpgroup, as the two below.
+  // All tiles of a warpgroup. Where a tile goes is worked out behind it: two places alive at once
+  // were confused by ptxas 13.0 (with sizes=static; half the tiles went where the next ones went).
   __device__ __forceinline__ static void deferred(const Arguments& arg, const Shared& shared,
                                                   const Plan& p, int group) {
     Held held;
@@ -99,6 +97,7 @@ struct Sm90Overlap {
     store(arg, shared, p, group, index - p.step, earlier,
           [&p](int chunk) { return chunk >= p.count_k; });
   }
+  // The last tile, `index`.
   __device__ __forceinline__ static void finish(const Arguments& arg, const Shared& shared,
                                                 const Plan& p, int group, int index, Sums& sums,
                                                 Place& last) {
@@ -108,6 +107,7 @@ struct Sm90Overlap {
     Gemm::tell_peers();
     store(arg, shared, p, group, index, sums, [](int) { return true; });
   }
+  // As deferred().
   __device__ __forceinline__ static void overlapped(const Arguments& arg, const Shared& shared,
                                                     const Plan& p, int group) {
     int index = p.first;
