@@ -211,10 +211,17 @@ TEST(CudaLaunchCover, EveryTileOnceAndMemoryEnough) {
       SCOPED_TRACE(candidate.text() + " called with " + std::to_string(shape.m) + "x" +
                    std::to_string(shape.n) + "x" + std::to_string(shape.k));
       const int sms = candidate.device.cuda.multiprocessors;
-      const std::int64_t slots = sms / place.cluster() * place.cluster() * (calls % 2 + 1);
+      const std::int64_t bound =
+          slots_bound(source->launch, candidate.problem, candidate.device.cuda);
+      const std::int64_t slots =
+          std::min<std::int64_t>(sms * (calls % 2 + 1), bound) / place.cluster() * place.cluster();
       const auto call =
           resolve(source->launch, candidate.problem, shape, kOperands, 1.0F, 0.0F, sms, slots);
       ASSERT_TRUE(call.has_value()) << call.error().message;
+      // What is handed out before the cubin is loaded, for the whole problem, suffices.
+      const auto handed = workspace_bytes(source->launch, candidate.problem, sms, bound);
+      ASSERT_TRUE(handed.has_value()) << handed.error().message;
+      EXPECT_LE(call->workspace_bytes, *handed);
       EXPECT_EQ(call->cluster[0] * call->cluster[1] * call->cluster[2],
                 place.hopper             ? place.cluster()
                 : place.split_in_cluster ? place.split
