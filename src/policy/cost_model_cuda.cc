@@ -98,7 +98,14 @@ double taste(const Program& p, const Problem& problem, const Kernel& k, double w
   // Odd widths: few were timed. B stored along N then comes in boxes of 32 columns: 10-20 % slower.
   if (k.tile_n > 64 && std::fmod(k.tile_n, 64) != 0) factor += problem.b_transposed ? 0.02 : 0.1;
   // Where power limits, products of small tiles cost more: A and B are read more often for each.
-  if (waves > 2 && problem.k >= 1024 && k.tile_m * k.tile_n < 128 * 192) factor += 0.08;
+  // Two warpgroups that alternate are ahead of what the rest says, the more the wider their tiles.
+  if (waves > 2) {
+    if (k.alternates) {
+      factor += 14 / k.tile_n - 0.11;
+    } else if (problem.k >= 1024 && k.tile_m * k.tile_n < 128 * 192) {
+      factor += 0.08;
+    }
+  }
   // Tiles of more than 64x64 reduced through clusters: measured 20-50 % slower than the rest says.
   if (p.find_word("reduce") == "cluster" && k.tile_m * k.tile_n > 8192) factor += 0.2;
   // Three consumers were measured 10 % slower than the rest of the model says.

@@ -8,8 +8,9 @@
 namespace tilewright {
 namespace {
 
-// The order of tiles is order_of's and the sizes are lineup.h's, where not wished.
-constexpr std::array<CudaExpert, 111> kExperts = {{
+// The order of tiles is order_of's, a fitted width fitted_width's, and the sizes are lineup.h's,
+// where not wished.
+constexpr std::array<CudaExpert, 114> kExperts = {{
     {Regime::tiny, "sm90 schedule=cooperative consumers=1 tile_m=64 tile_n=16 tile_k=64 stages=2"},
     {Regime::tiny, "sm90 schedule=single tile_m=64 tile_n=16 tile_k=128 stages=2"},
     {Regime::tiny, "sm90 schedule=cooperative consumers=1 tile_m=64 tile_n=16 tile_k=128 stages=4"},
@@ -115,6 +116,9 @@ constexpr std::array<CudaExpert, 111> kExperts = {{
      "sm90 schedule=pingpong tile_m=128 tile_n=128 tile_k=64 stages=6 grid=persistent "
      "epilogue=tma"},
     {Regime::middle,
+     "sm90 schedule=pingpong tile_m=128 tile_n=fitted tile_k=64 stages=6 grid=persistent "
+     "epilogue=tma"},
+    {Regime::middle,
      "sm90 schedule=cooperative consumers=2 tile_m=128 tile_n=192 tile_k=64 stages=4 grid=tiles "
      "epilogue=tma"},
     {Regime::middle,
@@ -146,6 +150,9 @@ constexpr std::array<CudaExpert, 111> kExperts = {{
      "sm80 form=tile tile_m=16 tile_n=64 tile_k=64 warps_m=1 warps_n=2 warps_k=2 stages=4 "
      "epilogue=exchange"},
     {Regime::thin,
+     "sm90 schedule=pingpong tile_m=128 tile_n=fitted tile_k=64 stages=6 grid=persistent "
+     "epilogue=tma"},
+    {Regime::thin,
      "sm90 schedule=pingpong tile_m=128 tile_n=192 tile_k=64 stages=4 grid=persistent "
      "epilogue=tma"},
     {Regime::thin,
@@ -172,11 +179,14 @@ constexpr std::array<CudaExpert, 111> kExperts = {{
      "sm80 form=tile tile_m=128 tile_n=128 tile_k=32 warps_m=2 warps_n=2 warps_k=1 stages=4 "
      "epilogue=shared"},
     {Regime::big,
-     "sm90 schedule=cooperative consumers=2 tile_m=256 tile_n=192 tile_k=64 stages=3 "
-     "grid=persistent in_flight=0 epilogue=tma"},
-    {Regime::big,
      "sm90 schedule=cooperative consumers=2 tile_m=128 tile_n=256 tile_k=64 stages=4 "
      "grid=persistent in_flight=0 epilogue=deferred"},
+    {Regime::big,
+     "sm90 schedule=pingpong tile_m=128 tile_n=fitted tile_k=64 stages=6 grid=persistent "
+     "epilogue=tma"},
+    {Regime::big,
+     "sm90 schedule=cooperative consumers=2 tile_m=256 tile_n=192 tile_k=64 stages=3 "
+     "grid=persistent in_flight=0 epilogue=tma"},
     // A last wave that is nearly empty, cut along K.
     {Regime::big,
      "sm90 schedule=cooperative consumers=2 tile_m=128 tile_n=256 tile_k=64 stages=4 "

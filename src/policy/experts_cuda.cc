@@ -22,7 +22,7 @@ namespace {
 using cuda_family::tiles_of;
 
 // The palette. Rings are as long as fits and K fills, up to kLongestRing.
-constexpr std::array<std::string_view, 60> kTiles90 = {
+constexpr std::array<std::string_view, 62> kTiles90 = {
     // For few rows, or B stored along N.
     "schedule=swapped consumers=1 tile_m=64 tile_n=16 tile_k=64",
     "schedule=swapped consumers=1 tile_m=64 tile_n=16 tile_k=128",
@@ -82,7 +82,9 @@ constexpr std::array<std::string_view, 60> kTiles90 = {
     "schedule=pingpong tile_m=64 tile_n=128 tile_k=64",
     "schedule=pingpong tile_m=64 tile_n=256 tile_k=64",
     "schedule=pingpong tile_m=128 tile_n=128 tile_k=64",
+    "schedule=pingpong tile_m=128 tile_n=144 tile_k=64",
     "schedule=pingpong tile_m=128 tile_n=160 tile_k=64",
+    "schedule=pingpong tile_m=128 tile_n=176 tile_k=64",
     "schedule=pingpong tile_m=128 tile_n=192 tile_k=64",
     "schedule=pingpong tile_m=192 tile_n=128 tile_k=64",
 };
@@ -156,8 +158,9 @@ std::int64_t wished_number(const Wishes& wishes, std::string_view key) {
 }
 
 // The order of tiles. Where all are in flight at once, the one by which the CTAs of a GPC read
-// least (for a short K of the plain ones, which were measured to start sooner); else groups, of 16
-// rows where L2 does not keep all of B from one to the next.
+// least (for a short K of the plain ones, which were measured to start sooner). Else column by
+// column where L2 keeps all of A meanwhile, or in groups, of 16 rows where it does not keep B
+// either.
 std::string_view order_of(const Wishes& tile, const Problem& given, const Device& device) {
   struct Order {
     std::string_view text;
@@ -187,11 +190,11 @@ std::string_view order_of(const Wishes& tile, const Problem& given, const Device
     }
     return best->text;
   }
-  const double b_bytes = static_cast<double>(p.n) * static_cast<double>(p.k) * 2;
-  const bool kept = b_bytes < static_cast<double>(device.l2_bytes) / 3;
-  if (rows >= 32) return kept ? "raster=m group=8" : "raster=m group=16";
-  if (rows >= 8) return "raster=m group=4";
-  return rows > 1 ? "raster=n group=1" : "raster=m group=1";
+  const auto kept = [&](std::int64_t lines) { return lines * p.k * 2 < device.l2_bytes / 3; };
+  if (rows == 1) return "raster=m group=1";
+  if (rows < 8 || kept(p.m)) return "raster=n group=1";
+  if (rows >= 32) return kept(p.n) ? "raster=m group=8" : "raster=m group=16";
+  return "raster=m group=4";
 }
 
 // The epilogue that stores through shared memory, where the tile and the results allow it.
@@ -240,6 +243,30 @@ struct Palette {
   }
 };
 
+// tile_n=fitted: the width of 128 rows that is expected to be the fastest, of those of which two
+// sets of accumulators fit. A last wave that is not full costs a third of what it idles, since the
+// others meanwhile have more power and bandwidth; and a column of a narrow tile costs more, as more
+// of A is read for it. Both measured, 11 shapes of 8 to 128 rows of tiles.
+std::string_view fitted_width(const Problem& p, const Device& device) {
+  constexpr std::array<std::pair<int, std::string_view>, 5> kWidths = {{{192, "tile_n=192"},
+                                                                        {176, "tile_n=176"},
+                                                                        {160, "tile_n=160"},
+                                                                        {144, "tile_n=144"},
+                                                                        {128, "tile_n=128"}}};
+  constexpr double kNarrow = 14;
+  const std::int64_t rows = tiles_of(p.m, 128) * p.batch;
+  const std::int64_t processors = device.cuda.multiprocessors;
+  const double even = static_cast<double>(rows * p.n) / static_cast<double>(processors);
+  std::string_view best;
+  double least = 0;
+  for (const auto& [width, text] : kWidths) {
+    const double waves = static_cast<double>(tiles_of(rows * tiles_of(p.n, width), processors));
+    const double columns = (2 * even + waves * width) / 3 * (1 + kNarrow / width);
+    if (best.empty() || columns < least) best = text, least = columns;
+  }
+  return best;
+}
+
 // A row's program; with its tile or, `loosely`, a near one.
 std::optional<Program> expert_program(const CudaExpert& expert, const Problem& problem,
                                       const Device& device, bool loosely) {
@@ -247,6 +274,7 @@ std::optional<Program> expert_program(const CudaExpert& expert, const Problem& p
   Wishes wishes, fixed;
   wish(wishes, "in_flight=1 cluster=1x1 epilogue=exchange copies=together");
   wish(wishes, expert.wishes);
+  if (wished(wishes, "tile_n") == "fitted") wish(wishes, fitted_width(problem, device));
   wish(wishes, order_of(wishes, problem, device));
   if (expert.wishes.find("epilogue=tma") != std::string_view::npos) {
     wish(wishes, staged_epilogue(problem));
