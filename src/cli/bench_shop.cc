@@ -81,9 +81,10 @@ Status check_baselines(const Shop& shop, const Problem& problem, std::string_vie
 
 namespace {
 
-EvaluationPlan plan_of(const BenchMode& mode, const std::vector<std::string>& baselines,
-                       const Device& device, const BenchStep& step) {
-  EvaluationPlan plan = final_plan(device, mode.mode, baselines, step.effort);
+EvaluationPlan plan_of(const Problem& problem, const BenchMode& mode,
+                       const std::vector<std::string>& baselines, const Device& device,
+                       const BenchStep& step) {
+  EvaluationPlan plan = final_plan(problem, device, mode.mode, baselines, step.effort);
   const auto keep = [](std::vector<std::string>& names, const std::vector<std::string>& only) {
     if (only.empty()) return;
     std::erase_if(names, [&](const std::string& name) {
@@ -115,7 +116,7 @@ Status bench_one(Shop& shop, const Problem& problem, const std::string& name,
   }
   std::vector<EvaluationPlan> plans;
   for (const BenchMode& mode : step.modes) {
-    plans.push_back(plan_of(mode, (*bench)->baselines(), device, step));
+    plans.push_back(plan_of(problem, mode, (*bench)->baselines(), device, step));
   }
   return (*bench)->evaluate(built, plans, [&](Trial trial) {
     trial.program = name;

@@ -24,9 +24,10 @@ struct MeasureOptions {
   // Above 0: as many rounds again, and again, up to kMostExtensions times, until the interval of
   // the ratios that decide has this half-width at most, relative to the ratio.
   double precision = 0;
-  double burst_seconds = 0.02;    // length aimed at for one burst
-  int max_calls = 64;             // per burst
-  int min_calls = 1;              // server mode: also where they take longer than a burst should
+  double warm_seconds = 0;      // of bursts in turn before any counts, so that clocks have settled
+  double burst_seconds = 0.02;  // length aimed at for one burst
+  int max_calls = 64;           // per burst
+  int min_calls = 1;            // server mode: also where they take longer than a burst should
   double settle_seconds = 0.002;  // pause before each burst, so that other teams' spinners sleep
   double gap_mean_us = 200;       // server mode
   std::uint64_t seed = 1;         // of the shuffles and gaps

@@ -60,21 +60,33 @@ EvaluationPlan screening_plan(const Device& device, Mode mode, const std::string
   return plan;
 }
 
-EvaluationPlan final_plan(const Device& device, Mode mode,
+bool meets_power_cap(const Problem& problem, const Device& device) {
+  constexpr double kLeastFlop = 1e10;
+  return device.kind == DeviceKind::cuda && problem.flop() >= kLeastFlop;
+}
+
+std::size_t finalists(const Problem& problem, const Device& device, Effort effort) {
+  return is_hasty(effort) && !meets_power_cap(problem, device) ? 1 : 3;
+}
+
+EvaluationPlan final_plan(const Problem& problem, const Device& device, Mode mode,
                           const std::vector<std::string>& baselines, Effort effort) {
+  constexpr double kSettleSeconds = 0.15;
+  const bool warm = meets_power_cap(problem, device) && mode != Mode::server;
   EvaluationPlan plan;
   plan.measure = options_for(device, mode);
   if (device.kind == DeviceKind::cpu) {
     plan.measure.rounds = 9;
     plan.measure.burst_seconds = 0.008;
   }
+  if (warm) plan.measure.warm_seconds = kSettleSeconds;
   if (is_hasty(effort)) {
     plan.measure.rounds = 5;
     plan.measure.burst_seconds /= 4;
   }
   if (effort == Effort::scout) {
     plan.measure.rounds = 3;  // too few for a verdict, so noise need not be known
-    plan.measure.burst_seconds /= 2;
+    if (!warm) plan.measure.burst_seconds /= 2;
     plan.measure.self_pair = false;
   }
   plan.baselines = baselines;

@@ -23,7 +23,7 @@
 namespace tilewright {
 
 // How much is measured for a decision. sweep: for many problems in little time, with wider
-// intervals, one finalist, and a quarter of the usual time for the vendor library's own search.
+// intervals, few finalists, and a quarter of the usual time for the vendor library's own search.
 // scout: the same search, but finals too short for a verdict, for winners that another run times.
 enum class Effort { normal, sweep, scout };
 [[nodiscard]] std::optional<Effort> effort_from(std::string_view name);
@@ -34,6 +34,13 @@ enum class Effort { normal, sweep, scout };
 [[nodiscard]] constexpr double vendor_search(Effort effort) {
   return is_hasty(effort) ? 0.25 : 1;
 }
+
+// Whether a device draws all the power it may on this problem. Its clocks then fall within a tenth
+// of a second, and not as far for every program: those ahead in a burst from a cool card need not
+// be ahead in the end. So more programs stand finals, and these are measured warm.
+[[nodiscard]] bool meets_power_cap(const Problem& problem, const Device& device);
+// How many of the screened programs are measured in full.
+[[nodiscard]] std::size_t finalists(const Problem& problem, const Device& device, Effort effort);
 
 // The baselines of a workbench.
 struct Rivals {
@@ -54,7 +61,7 @@ struct EvaluationPlan {
 [[nodiscard]] EvaluationPlan screening_plan(const Device& device, Mode mode,
                                             const std::string& reference,
                                             Effort effort = Effort::normal);
-[[nodiscard]] EvaluationPlan final_plan(const Device& device, Mode mode,
+[[nodiscard]] EvaluationPlan final_plan(const Problem& problem, const Device& device, Mode mode,
                                         const std::vector<std::string>& baselines,
                                         Effort effort = Effort::normal);
 

@@ -32,9 +32,6 @@ std::size_t compile_ahead(const Device& device) {
   return device.kind == DeviceKind::cpu ? 3 : 2 * static_cast<std::size_t>(compile_workers(device));
 }
 
-std::size_t finalists(Effort effort) {
-  return is_hasty(effort) ? 1 : 3;
-}
 constexpr std::size_t kKnownFirst = 3;  // programs of wisdom before those of the policy
 constexpr std::string_view kWisdomPolicy = "wisdom";
 constexpr int kDefaultTrials = 64;        // when no budget is given
@@ -153,8 +150,7 @@ struct ProblemTuner::State {
     if (!budget_.deadline || result_.trials + result_.resumed == 0) return true;
     const double share = Seconds(*budget_.deadline - begun_).count();
     const double reserve =
-        std::min(final_seconds_ * static_cast<double>(finalists(bench_.options.effort)),
-                 kFinalsShare * share);
+        std::min(final_seconds_ * static_cast<double>(finalists()), kFinalsShare * share);
     return Seconds(*budget_.deadline - Clock::now()).count() > reserve;
   }
 
@@ -221,10 +217,10 @@ struct ProblemTuner::State {
 
   // Full proof, full timing, for the best of the screened.
   Status finals() {
-    EvaluationPlan plan =
-        final_plan(bench_.device, bench_.options.mode, final_baselines(), bench_.options.effort);
+    EvaluationPlan plan = final_plan(result_.problem, bench_.device, bench_.options.mode,
+                                     final_baselines(), bench_.options.effort);
     std::erase_if(plan.unpaired, [&](const std::string& name) { return !wanted(name); });
-    Finalists line(screened_, finalists(bench_.options.effort));
+    Finalists line(screened_, finalists());
     while (const auto candidate = line.next(stopped() || past_deadline())) {
       Result<CompileResult> built = binary_of(*candidate);
       if (!built) return tl::unexpected(built.error());
@@ -239,6 +235,9 @@ struct ProblemTuner::State {
     return {};
   }
 
+  [[nodiscard]] std::size_t finalists() const {
+    return tilewright::finalists(result_.problem, bench_.device, bench_.options.effort);
+  }
   [[nodiscard]] bool past_deadline() const {
     return budget_.deadline && Clock::now() > *budget_.deadline;
   }

@@ -120,6 +120,33 @@ TEST(Measure, BurstsLastAboutAsLongAsAskedAndOthersSettleBefore) {
   }
 }
 
+TEST(Measure, WhatWarmsUpIsAllOfARoundAndDoesNotCount) {
+  for (const double warm : {0.0, 0.5}) {
+    Machine machine;
+    machine.seconds = kUsual;
+    MeasureOptions options;
+    options.warm_seconds = warm;
+    const Timing timing = measure_in(machine.world(), 4, kBaselines, options, {});
+    ASSERT_TRUE(timing.finding.ok()) << timing.finding.detail;
+    EXPECT_EQ(timing.columns[0].round_us.size(), 7U);
+    EXPECT_NEAR(timing.columns[1].ratio.mid, 1.3, 0.01);
+    std::map<std::string, double> spent;  // seconds of long bursts without a pause
+    for (const Burst& burst : machine.seen) {
+      if (burst.settle_seconds == 0) {
+        spent[burst.contestant] += burst.calls * machine.seconds.at(burst.contestant);
+      }
+    }
+    if (warm == 0) {
+      EXPECT_TRUE(spent.empty());
+      continue;
+    }
+    EXPECT_EQ(spent.size(), 3U);
+    double all = 0;
+    for (const auto& [name, seconds] : spent) all += seconds;
+    EXPECT_NEAR(all, warm, 0.15);
+  }
+}
+
 TEST(Measure, ABusyStretchCostsRoundsNotTheVerdict) {
   Machine machine;
   machine.seconds = kUsual;

@@ -15,10 +15,17 @@ Device a_gpu() {
   return device;
 }
 
+Problem cube(std::int64_t size) {
+  Problem problem;
+  problem.m = problem.n = problem.k = size;
+  return problem;
+}
+
 TEST(Plans, FinalsOfEachEffort) {
-  const EvaluationPlan normal = final_plan(a_gpu(), Mode::offline, {"b"}, Effort::normal);
-  const EvaluationPlan sweep = final_plan(a_gpu(), Mode::offline, {"b"}, Effort::sweep);
-  const EvaluationPlan scout = final_plan(a_gpu(), Mode::offline, {"b"}, Effort::scout);
+  const EvaluationPlan normal =
+      final_plan(cube(512), a_gpu(), Mode::offline, {"b"}, Effort::normal);
+  const EvaluationPlan sweep = final_plan(cube(512), a_gpu(), Mode::offline, {"b"}, Effort::sweep);
+  const EvaluationPlan scout = final_plan(cube(512), a_gpu(), Mode::offline, {"b"}, Effort::scout);
   EXPECT_GE(sweep.measure.rounds, 5) << "a verdict";
   EXPECT_TRUE(sweep.measure.self_pair);
   EXPECT_LT(sweep.measure.burst_seconds, normal.measure.burst_seconds);
@@ -36,10 +43,28 @@ TEST(Plans, FinalsOfEachEffort) {
   EXPECT_FALSE(effort_from("scouts"));
 }
 
+TEST(Plans, WherePowerLimitsMoreStandFinalsAndWarm) {
+  Device cpu;
+  cpu.kind = DeviceKind::cpu;
+  EXPECT_FALSE(meets_power_cap(cube(1024), a_gpu()));
+  EXPECT_TRUE(meets_power_cap(cube(4096), a_gpu()));
+  EXPECT_FALSE(meets_power_cap(cube(4096), cpu));
+  for (const Effort effort : {Effort::normal, Effort::sweep, Effort::scout}) {
+    EXPECT_EQ(finalists(cube(4096), a_gpu(), effort), 3U);
+    EXPECT_EQ(finalists(cube(1024), a_gpu(), effort), effort == Effort::normal ? 3U : 1U);
+    const auto warm = [&](std::int64_t size, Mode mode) {
+      return final_plan(cube(size), a_gpu(), mode, {}, effort).measure.warm_seconds;
+    };
+    EXPECT_GE(warm(4096, Mode::offline), 0.15);
+    EXPECT_EQ(warm(4096, Mode::server), 0) << "calls alone meet a cool card";
+    EXPECT_EQ(warm(1024, Mode::offline), 0);
+  }
+}
+
 // Two hundred served calls are what a bench promises; a screening makes do with a few.
 TEST(Plans, ServedCalls) {
   for (const Effort effort : {Effort::normal, Effort::sweep}) {
-    const MeasureOptions bench = final_plan(a_gpu(), Mode::server, {}, effort).measure;
+    const MeasureOptions bench = final_plan(cube(512), a_gpu(), Mode::server, {}, effort).measure;
     EXPECT_GE(bench.rounds * calls_for(2e-3, bench), 200);
   }
   const MeasureOptions screen = screening_plan(a_gpu(), Mode::server, "b").measure;
