@@ -17,7 +17,7 @@ namespace tilewright {
 
 // Version of the device headers: raised by any change that can alter speed or results. It is part
 // of the cache key (by content) and of every trial (by this number).
-inline constexpr int kDeviceHeadersVersion = 8;
+inline constexpr int kDeviceHeadersVersion = 9;
 
 struct Source {
   std::string text;                // the translation unit

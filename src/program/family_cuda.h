@@ -59,16 +59,20 @@ struct Cluster {
                                                  std::int64_t steps) {
   if (wave <= 0 || tiles < wave || tiles % wave == 0) return 1;
   const std::int64_t left = tiles % wave, most = std::min<std::int64_t>(4, steps / 4);
-  const std::int64_t one = std::min(wave / left, most), two = std::min(2 * wave / left, most);
+  const std::int64_t one = std::min(wave / left, most),
+                     two = std::min(15 * wave / (8 * left), most);
   return std::max<std::int64_t>(two > 2 * one ? two : one, 1);
 }
 // Whether an epilogue of sm90 has the copy engine store C.
 [[nodiscard]] constexpr bool stores_by_map(std::string_view epilogue) {
   return epilogue == "tma" || epilogue == "deferred" || epilogue == "overlapped";
 }
-// Columns of the chunks, of 64 rows, in which a staged epilogue of sm90 stores a tile.
+// Columns of the chunks, of 64 rows, in which a staged epilogue of sm90 stores a tile; where they
+// do not divide it the last one overlaps with the one before (as TileStores::kPieces).
 [[nodiscard]] constexpr std::int64_t store_columns(std::int64_t tile_n) {
-  return tile_n % 64 == 0 ? 64 : tile_n % 32 == 0 ? 32 : 16;
+  if (tile_n % 64 == 0) return 64;
+  if (tile_n % 32 == 0) return 32;
+  return tile_n > 64 ? 64 : tile_n > 32 ? 32 : 16;
 }
 // Bytes of shared memory that a warpgroup needs for them: two chunks.
 [[nodiscard]] constexpr std::int64_t store_bytes(std::int64_t tile_n) {

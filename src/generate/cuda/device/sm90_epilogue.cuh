@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // How a warpgroup of the family sm90 writes its part of a tile: from registers (epilogue.cuh), or
-// through shared memory by the copy engine in chunks of 64 rows by 64 columns (32 or 16 where 64 do
-// not divide the tile), two buffers in turn, so that one is filled while the other is being read.
+// through shared memory by the copy engine in chunks of 64 rows by 64 columns (32 where those divide
+// the tile), two buffers in turn, so that one is filled while the other is being read. Where neither
+// divides it the last chunk begins early and writes some columns again, with the same numbers: two
+// barriers a chunk cost more (tiles of 144 and 176 columns in chunks of 16 were slower).
 // The engine clips what it stores in steps of 16 bytes (seen on an H200: of 8191 columns it wrote
 // 8192), so the last chunk of a row whose length is no multiple of 8 is copied by threads; and all
 // chunks where no tensor map describes C (Epilogue::shared): a warp's stores lie together then,
@@ -28,6 +30,8 @@ struct TileStores {
                                             : 1,
     kPieces = kColumns % 8 == 0   ? 8
               : kColumns % 4 == 0 ? 4
+              : kColumns > 8      ? 8
+              : kColumns > 4      ? 4
                                   : 2,  // of 8 columns of the tile, in a chunk
     // A chunk as it is stored: kSwapped, rows are what are columns of the tile.
     kChunkRows = kSwapped ? 8 * kPieces : 64,
@@ -35,11 +39,11 @@ struct TileStores {
     kRowBytes = 16 * kRowPieces,  // the map's swizzle, too
     kChunkBytes = kChunkRows * kRowBytes,
     kBytes = kStaged ? 2 * kChunkBytes : 0,  // of shared memory, per warpgroup
-    kAcross = kColumns / kPieces,            // chunks in 64 rows of the tile
+    kAcross = ceil_div(kColumns, kPieces),   // chunks in 64 rows of the tile
     kChunks = kBlocks * kAcross,
   };
   static_assert(!kSwapped || ((kTma || kWide == 2) && kColumns % 2 == 0));
-  static_assert(!kStaged || (kColumns % kPieces == 0 && !kScaled && kOut != Type::f32));
+  static_assert(!kStaged || (kColumns % 2 == 0 && !kScaled && kOut != Type::f32));
   using Out = Output<kOut, kScaled, kVector, kServed>;
   using Sums = float[kBlocks][kColumns][4];
   using Packed = u32[kBlocks][kColumns][2];  // the same, rounded
@@ -76,6 +80,11 @@ struct TileStores {
     int barrier;  // a named barrier of its own
   };
 
+  // The first of the pieces of chunk `count`, in a row of them.
+  __device__ __forceinline__ static int first_piece(int count) {
+    return min(count % kAcross * kPieces, kColumns - kPieces);
+  }
+
   // Chunk `count`, of `words(piece)`: the two words of 8 columns that this lane holds.
   template <class Words>
   __device__ __forceinline__ static void chunk(const Out& out, const TensorMap& map,
@@ -100,7 +109,7 @@ struct TileStores {
     if (kTma) fence_async_proxy();
     named_barrier(to.barrier, 128);
     const int down = to.row0 + 64 * (count / kAcross);
-    const int across = to.column0 + 8 * kPieces * (count % kAcross);
+    const int across = to.column0 + 8 * first_piece(count);
     const int at_row = kSwapped ? across : down, at_column = kSwapped ? down : across;
     if constexpr (!kTma) {
       copy_clipped<8>(out, buffer, at_row, at_column);
@@ -135,7 +144,7 @@ struct TileStores {
     for (int count = 0; count < kChunks; ++count) {
       if (!wanted(count)) continue;
       chunk(out, map, to, count, [&](int j) {
-        return words(tile[count / kAcross][count % kAcross * kPieces + j]);
+        return words(tile[count / kAcross][first_piece(count) + j]);
       });
     }
   }

@@ -17,11 +17,12 @@ struct Span {
 };
 
 // Into how many slices of `depth` tiles of K each of `left` tiles is cut for `ctas` CTAs: as many as
-// give each one slice, or two where that leaves less to do. 1: not worth it.
+// give each one slice, or nearly two where that leaves less to do. 1: not worth it. Not quite two, so
+// that slices of 128 x 256 fit in the 32 MiB that the runtime library has by default.
 __device__ __forceinline__ int cuts_of(int left, int ctas, int depth) {
   constexpr int kMost = 4, kLeastDepth = 4;
   const int most = min(kMost, depth / kLeastDepth);
-  const int one = min(ctas / left, most), two = min(2 * ctas / left, most);
+  const int one = min(ctas / left, most), two = min(15 * ctas / (8 * left), most);
   return max(two > 2 * one ? two : one, 1);
 }
 
