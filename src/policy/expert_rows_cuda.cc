@@ -8,9 +8,9 @@
 namespace tilewright {
 namespace {
 
-// The order of tiles is order_of's, a fitted width fitted_width's, and the sizes are lineup.h's,
-// where not wished.
-constexpr std::array<CudaExpert, 114> kExperts = {{
+// The order of tiles is order_of's and the sizes are lineup.h's, where not wished; tile_n=fitted
+// and tile_n=wave are worked out in experts_cuda.cc.
+constexpr std::array<CudaExpert, 120> kExperts = {{
     {Regime::tiny, "sm90 schedule=cooperative consumers=1 tile_m=64 tile_n=16 tile_k=64 stages=2"},
     {Regime::tiny, "sm90 schedule=single tile_m=64 tile_n=16 tile_k=128 stages=2"},
     {Regime::tiny, "sm90 schedule=cooperative consumers=1 tile_m=64 tile_n=16 tile_k=128 stages=4"},
@@ -93,10 +93,20 @@ constexpr std::array<CudaExpert, 114> kExperts = {{
     {Regime::split,
      "sm80 form=tile tile_m=64 tile_n=64 tile_k=64 warps_m=2 warps_n=2 warps_k=1 "
      "stages=4 fragments=double split_k=4 reduce=workspace epilogue=exchange"},
+    // All tiles in one wave.
+    {Regime::middle,
+     "sm90 schedule=cooperative consumers=1 tile_m=64 tile_n=wave tile_k=64 stages=12 grid=tiles "
+     "epilogue=tma"},
     {Regime::middle,
      "sm90 schedule=cooperative consumers=1 tile_m=64 tile_n=128 tile_k=64 stages=8 epilogue=tma"},
     {Regime::middle,
      "sm90 schedule=cooperative consumers=2 tile_m=128 tile_n=128 tile_k=64 stages=6 epilogue=tma"},
+    {Regime::middle,
+     "sm90 schedule=swapped consumers=1 tile_m=64 tile_n=wave tile_k=64 stages=12 grid=tiles "
+     "epilogue=tma"},
+    {Regime::middle,
+     "sm90 schedule=cooperative consumers=2 tile_m=128 tile_n=wave tile_k=64 stages=12 grid=tiles "
+     "epilogue=tma"},
     {Regime::middle,
      "sm90 schedule=cooperative consumers=1 tile_m=64 tile_n=64 tile_k=64 stages=12 epilogue=tma"},
     {Regime::middle,
@@ -123,6 +133,16 @@ constexpr std::array<CudaExpert, 114> kExperts = {{
      "epilogue=tma"},
     {Regime::middle,
      "sm90 schedule=cooperative consumers=1 tile_m=64 tile_n=192 tile_k=64 stages=6 epilogue=tma"},
+    // The same in clusters: of two tiles that share an operand, one asks for it.
+    {Regime::middle,
+     "sm90 schedule=cooperative consumers=1 tile_m=64 tile_n=wave tile_k=64 stages=12 grid=tiles "
+     "cluster=2x1 epilogue=tma"},
+    {Regime::middle,
+     "sm90 schedule=cooperative consumers=1 tile_m=64 tile_n=wave tile_k=64 stages=12 grid=tiles "
+     "cluster=1x2 epilogue=tma"},
+    {Regime::middle,
+     "sm90 schedule=swapped consumers=1 tile_m=64 tile_n=wave tile_k=64 stages=12 grid=tiles "
+     "cluster=1x2 epilogue=tma"},
     // M of 128 and wide matrices of weights to stream: two rows of tiles in one wave.
     {Regime::middle,
      "sm90 schedule=cooperative consumers=1 tile_m=64 tile_n=256 tile_k=64 stages=5 epilogue=tma"},

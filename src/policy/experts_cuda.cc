@@ -243,28 +243,51 @@ struct Palette {
   }
 };
 
-// tile_n=fitted: the width of 128 rows that is expected to be the fastest, of those of which two
-// sets of accumulators fit. A last wave that is not full costs a third of what it idles, since the
+// Widths that a row leaves to the problem, as wishes.
+constexpr std::int64_t kStep = 16;
+std::string_view width_wish(std::int64_t width) {
+  constexpr std::array<std::string_view, 16> kWidths = {
+      "tile_n=16",  "tile_n=32",  "tile_n=48",  "tile_n=64",  "tile_n=80",  "tile_n=96",
+      "tile_n=112", "tile_n=128", "tile_n=144", "tile_n=160", "tile_n=176", "tile_n=192",
+      "tile_n=208", "tile_n=224", "tile_n=240", "tile_n=256"};
+  return kWidths[static_cast<std::size_t>(width / kStep - 1)];
+}
+
+// tile_n=fitted: the width that is expected to be the fastest, of those of which two sets of 128
+// rows of accumulators fit. A last wave that is not full costs a third of what it idles, since the
 // others meanwhile have more power and bandwidth; and a column of a narrow tile costs more, as more
 // of A is read for it. Both measured, 11 shapes of 8 to 128 rows of tiles.
-std::string_view fitted_width(const Problem& p, const Device& device) {
-  constexpr std::array<std::pair<int, std::string_view>, 5> kWidths = {{{192, "tile_n=192"},
-                                                                        {176, "tile_n=176"},
-                                                                        {160, "tile_n=160"},
-                                                                        {144, "tile_n=144"},
-                                                                        {128, "tile_n=128"}}};
+std::int64_t fitted_width(std::int64_t rows, std::int64_t n, std::int64_t processors) {
+  constexpr std::int64_t kWidest = 192, kNarrowest = 128;
   constexpr double kNarrow = 14;
-  const std::int64_t rows = tiles_of(p.m, 128) * p.batch;
-  const std::int64_t processors = device.cuda.multiprocessors;
-  const double even = static_cast<double>(rows * p.n) / static_cast<double>(processors);
-  std::string_view best;
+  const double even = static_cast<double>(rows * n) / static_cast<double>(processors);
+  std::int64_t best = 0;
   double least = 0;
-  for (const auto& [width, text] : kWidths) {
-    const double waves = static_cast<double>(tiles_of(rows * tiles_of(p.n, width), processors));
-    const double columns = (2 * even + waves * width) / 3 * (1 + kNarrow / width);
-    if (best.empty() || columns < least) best = text, least = columns;
+  for (std::int64_t width = kWidest; width >= kNarrowest; width -= kStep) {
+    const double waves = static_cast<double>(tiles_of(rows * tiles_of(n, width), processors));
+    const auto columns = static_cast<double>(width);
+    const double cost = (2 * even + waves * columns) / 3 * (1 + kNarrow / columns);
+    if (best == 0 || cost < least) best = width, least = cost;
   }
   return best;
+}
+// tile_n=wave: the narrowest with which all tiles are one wave, or 0.
+std::int64_t width_of_wave(std::int64_t rows, std::int64_t n, std::int64_t processors) {
+  constexpr std::int64_t kWidest = 256;
+  for (std::int64_t width = kStep; width <= kWidest; width += kStep) {
+    if (rows * tiles_of(n, width) <= processors) return width;
+  }
+  return 0;
+}
+// The wish in place of either, or nothing where there is none.
+std::string_view width_for(const Wishes& wishes, const Problem& given, const Device& device) {
+  const Problem p = cuda_family::seen_by(wished(wishes, "schedule"), given);
+  const std::int64_t rows = tiles_of(p.m, wished_number(wishes, "tile_m")) * p.batch;
+  const std::int64_t processors = device.cuda.multiprocessors;
+  const std::int64_t width = wished(wishes, "tile_n") == "fitted"
+                                 ? fitted_width(rows, p.n, processors)
+                                 : width_of_wave(rows, p.n, processors);
+  return width > 0 ? width_wish(width) : std::string_view{};
 }
 
 // A row's program; with its tile or, `loosely`, a near one.
@@ -274,7 +297,11 @@ std::optional<Program> expert_program(const CudaExpert& expert, const Problem& p
   Wishes wishes, fixed;
   wish(wishes, "in_flight=1 cluster=1x1 epilogue=exchange copies=together");
   wish(wishes, expert.wishes);
-  if (wished(wishes, "tile_n") == "fitted") wish(wishes, fitted_width(problem, device));
+  if (const auto width = wished(wishes, "tile_n"); width == "fitted" || width == "wave") {
+    const std::string_view wish_of_it = width_for(wishes, problem, device);
+    if (wish_of_it.empty()) return std::nullopt;
+    wish(wishes, wish_of_it);
+  }
   wish(wishes, order_of(wishes, problem, device));
   if (expert.wishes.find("epilogue=tma") != std::string_view::npos) {
     wish(wishes, staged_epilogue(problem));

@@ -304,19 +304,20 @@ std::vector<Rule> rules() {
     };
   }
   constexpr std::int64_t kFewRows = 128;
-  rules.push_back({"swapped-operands",
-                   {"schedule"},
-                   [](const Choices& c, const Problem& p, const Device&) -> Reason {
-                     if (!is_swapped(c)) return std::nullopt;
-                     if (p.m > kFewRows && p.b_transposed) {
-                       return fmt::format(
-                           "{}: M={} fills tiles of 128 rows, and B comes along K either way",
-                           said(c, "schedule"), p.m);
-                     }
-                     const CudaAlignment aligned = alignment_of(p);
-                     if (aligned.a == 8 && aligned.b == 8) return std::nullopt;
-                     return said(c, "schedule") + " reads A and B as they lie, by tensor maps";
-                   }});
+  rules.push_back(
+      {"swapped-operands",
+       {"schedule"},
+       [](const Choices& c, const Problem& p, const Device&) -> Reason {
+         if (!is_swapped(c)) return std::nullopt;
+         if (p.m > kFewRows && p.n > kFewRows && p.b_transposed) {
+           return fmt::format(
+               "{}: M={} and N={} fill tiles of 128 rows, and B comes along K either way",
+               said(c, "schedule"), p.m, p.n);
+         }
+         const CudaAlignment aligned = alignment_of(p);
+         if (aligned.a == 8 && aligned.b == 8) return std::nullopt;
+         return said(c, "schedule") + " reads A and B as they lie, by tensor maps";
+       }});
   rules.push_back({"swapped-once",
                    {"schedule", "tile_n", "cluster"},
                    [](const Choices& c, const Problem& p, const Device&) -> Reason {

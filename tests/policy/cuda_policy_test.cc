@@ -148,6 +148,30 @@ TEST(CudaPolicy, ExpertsFollowTheClass) {
   }
 }
 
+// Tiles for 132 multiprocessors: 16 x 41 of 128x176 are five waves, of 192 or 160 more is left
+// idle; 128 of 64x96 are one.
+TEST(CudaPolicy, ExpertsFitWidthsToWaves) {
+  struct Case {
+    const char* problem;
+    const char* tile;
+  };
+  for (const Case& c :
+       {Case{"2048x7168x5120 f16 acc=f32 nt", "schedule=pingpong tile_m=128 tile_n=176 "},
+        Case{"512x28672x4096 f16 acc=f32 nt", "schedule=pingpong tile_m=128 tile_n=176 "},
+        Case{"1024x4608x3584 f16 acc=f32 nt", "schedule=pingpong tile_m=128 tile_n=144 "},
+        Case{"16384x16384x256 f16 acc=f32 nt", "schedule=pingpong tile_m=128 tile_n=192 "},
+        Case{"64x12288x8192 f16 acc=f32 nt", "consumers=1 tile_m=64 tile_n=96 "},
+        Case{"64x10240x8192 f16 acc=f32 nt", "consumers=1 tile_m=64 tile_n=80 "},
+        Case{"128x12288x8192 f16 acc=f32 nn", "consumers=1 tile_m=64 tile_n=192 "},
+        Case{"12288x64x8192 f16 acc=f32 nt",
+             "schedule=swapped consumers=1 tile_m=64 tile_n=96 "}}) {
+    const std::vector<Program> experts = cuda_experts(problem_of(c.problem), invented_h200());
+    const bool found = std::ranges::any_of(
+        experts, [&](const Program& p) { return p.text().find(c.tile) != std::string::npos; });
+    EXPECT_TRUE(found) << c.problem << ": " << c.tile;
+  }
+}
+
 // Copying them first costs less than loading them without the copy engine.
 TEST(CudaPolicy, LargeOddProductsAreCopiedFirst) {
   const Problem odd = problem_of("4095x4095x4095 f16 acc=f32 nn");
