@@ -98,11 +98,11 @@ std::string head_bytes(const Program& program, const std::string& tiles, std::in
   return fmt::format("roundup(max({},16*sms)*4,256)", counters);
 }
 
-// Slices of all tiles that grid=stream cuts, at most (tw::cuts_of): two for each CTA, four of a
-// tile. Fewer CTAs or tiles never ask for more, so what is handed out for a bound of the slots
+// Slices of all tiles that grid=stream cuts, at most (tw::cuts_of): nearly two for each CTA, four
+// of a tile. Fewer CTAs or tiles never ask for more, so what is handed out for a bound of the slots
 // suffices.
 std::string most_slices(const std::string& tiles) {
-  return fmt::format("min(4*{},2*slots)", tiles);
+  return fmt::format("min(4*{},cdiv(15*slots,8))", tiles);
 }
 
 bool uses_workspace(const Program& program) {
