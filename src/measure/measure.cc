@@ -61,18 +61,26 @@ Finding calibrate(const World& world, const std::vector<Slot>& slots, const Meas
   return {};
 }
 
-// What the rounds will run, until the clocks have settled: a burst from a cool card is up to 17 %
+// The bursts of a round, one after the other.
+Finding run(const World& world, const std::vector<PlannedBurst>& plan, Round& round) {
+  for (const PlannedBurst& planned : plan) {
+    Asked asked = ask(world, planned.burst);
+    if (!asked.finding.ok()) return std::move(asked.finding);
+    round[static_cast<std::size_t>(planned.slot)] = asked.result;
+  }
+  return {};
+}
+
+// Rounds that do not count, until the clocks have settled: a burst from a cool card is up to 17 %
 // faster where power limits, and not by as much for all.
 Finding warm_up(const World& world, const std::vector<Slot>& slots, const std::vector<int>& calls,
-                const MeasureOptions& options) {
+                int sets, const MeasureOptions& options) {
   const double start = world.now();
-  while (world.now() - start < options.warm_seconds) {
-    for (std::size_t i = 0; i < slots.size(); ++i) {
-      Burst burst;
-      burst.contestant = slots[i].contestant;
-      burst.calls = calls[i];
-      if (Asked asked = ask(world, burst); !asked.finding.ok()) return std::move(asked.finding);
-    }
+  int next_set = 0;
+  for (int i = 0; world.now() - start < options.warm_seconds; ++i) {
+    Round uncounted(slots.size());
+    const auto plan = plan_round(slots, calls, i, sets, next_set, options);
+    if (Finding finding = run(world, plan, uncounted); !finding.ok()) return finding;
   }
   return {};
 }
@@ -120,7 +128,7 @@ Timing measure_in(const World& world, int sets, const std::vector<std::string>& 
     return ended(std::move(finding));
   }
   for (int& each : calls) each = whole_turns(each, sets, options);
-  if (Finding finding = warm_up(world, slots, calls, options); !finding.ok()) {
+  if (Finding finding = warm_up(world, slots, calls, sets, options); !finding.ok()) {
     return ended(std::move(finding));
   }
   int next_set = 0;
@@ -131,16 +139,12 @@ Timing measure_in(const World& world, int sets, const std::vector<std::string>& 
       if (Finding finding = world.reprepare(); !finding.ok()) return ended(std::move(finding));
     }
     Round round(slots.size());
-    std::vector<Burst> plan;
-    for (const PlannedBurst& planned : plan_round(slots, calls, i, sets, next_set, options)) {
-      Asked asked = ask(world, planned.burst);
-      if (!asked.finding.ok()) return ended(std::move(asked.finding));
-      const auto slot = static_cast<std::size_t>(planned.slot);
-      round[slot] = asked.result;
-      plan.push_back(planned.burst);
-    }
+    const auto plan = plan_round(slots, calls, i, sets, next_set, options);
+    if (Finding finding = run(world, plan, round); !finding.ok()) return ended(std::move(finding));
     if (checks.after_round) {
-      Finding finding = checks.after_round(visited_sets(plan, sets));
+      std::vector<Burst> bursts;
+      for (const PlannedBurst& planned : plan) bursts.push_back(planned.burst);
+      Finding finding = checks.after_round(visited_sets(bursts, sets));
       if (!finding.ok()) return ended(std::move(finding));
     }
     rounds.push_back(std::move(round));

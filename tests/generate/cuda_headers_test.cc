@@ -242,6 +242,17 @@ TEST(CudaHeaders, ConstantsAreTheGenerators) {
       "sm90 schedule=cooperative consumers=2 tile_m=128 tile_n=256 tile_k=64 stages=4 split_k=1 "
       "cluster=2x1 grid=tiles in_flight=1 epilogue=tma raster=m group=1 sizes=runtime",
       "4096x4096x4096 f16 acc=f32 nn");
+  // Chunks of 64 columns, which do not divide the tile.
+  compare_constants<tw::Sm90Config{.b_along_k = true,
+                                   .tile_m = 128,
+                                   .tile_n = 144,
+                                   .stages = 5,
+                                   .schedule = pingpong,
+                                   .persistent = true,
+                                   .epilogue = tw::Epilogue::tma}>(
+      "sm90 schedule=pingpong tile_m=128 tile_n=144 tile_k=64 stages=5 split_k=1 cluster=1x1 "
+      "grid=persistent in_flight=1 epilogue=tma raster=m group=1 sizes=runtime",
+      "4096x4608x4096 f16 acc=f32 nt");
   compare_constants<tw::Sm90Config{.b_along_k = true,
                                    .tile_m = 192,
                                    .tile_n = 48,

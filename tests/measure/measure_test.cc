@@ -121,30 +121,34 @@ TEST(Measure, BurstsLastAboutAsLongAsAskedAndOthersSettleBefore) {
 }
 
 TEST(Measure, WhatWarmsUpIsAllOfARoundAndDoesNotCount) {
-  for (const double warm : {0.0, 0.5}) {
+  std::map<std::string, double> spent[2];  // seconds of a contestant's bursts: cool, warm
+  constexpr double kWarm = 0.5;
+  for (const bool warm : {false, true}) {
     Machine machine;
     machine.seconds = kUsual;
     MeasureOptions options;
-    options.warm_seconds = warm;
+    options.mode = Mode::wall;
+    options.warm_seconds = warm ? kWarm : 0;
     const Timing timing = measure_in(machine.world(), 4, kBaselines, options, {});
     ASSERT_TRUE(timing.finding.ok()) << timing.finding.detail;
     EXPECT_EQ(timing.columns[0].round_us.size(), 7U);
     EXPECT_NEAR(timing.columns[1].ratio.mid, 1.3, 0.01);
-    std::map<std::string, double> spent;  // seconds of long bursts without a pause
+    // Two to calibrate each, and four in each of seven rounds.
+    if (!warm) {
+      EXPECT_EQ(machine.seen.size(), 2U * 3 + 4 * 7) << "nothing was warmed up";
+    }
     for (const Burst& burst : machine.seen) {
-      if (burst.settle_seconds == 0) {
-        spent[burst.contestant] += burst.calls * machine.seconds.at(burst.contestant);
-      }
+      EXPECT_TRUE(burst.wall) << "whatever warms up is timed so afterwards";
+      spent[warm ? 1 : 0][burst.contestant] += burst.calls * machine.seconds.at(burst.contestant);
     }
-    if (warm == 0) {
-      EXPECT_TRUE(spent.empty());
-      continue;
-    }
-    EXPECT_EQ(spent.size(), 3U);
-    double all = 0;
-    for (const auto& [name, seconds] : spent) all += seconds;
-    EXPECT_NEAR(all, warm, 0.15);
   }
+  EXPECT_EQ(spent[1].size(), 3U);
+  double more = 0;
+  for (const auto& [name, seconds] : spent[1]) {
+    EXPECT_GT(seconds, spent[0].at(name)) << name;
+    more += seconds - spent[0].at(name);
+  }
+  EXPECT_NEAR(more, kWarm, 0.15);
 }
 
 TEST(Measure, ABusyStretchCostsRoundsNotTheVerdict) {
