@@ -130,7 +130,7 @@ class LanguagePolicy final : public Policy {
     double nearest = std::numeric_limits<double>::infinity(), best = 0;
     std::vector<const Known*> all;
     for (const Known& known : context_.experience->known()) {
-      if (!known.ok) continue;
+      if (!known.ok || known.problem == context_.problem) continue;
       const double distance = shape_distance(known.problem, context_.problem);
       if (distance > nearest) continue;
       if (distance < nearest) all.clear(), best = 0;

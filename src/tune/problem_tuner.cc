@@ -6,7 +6,6 @@
 // Every trial is in the database before the next candidate is touched.
 #include "tune/problem_tuner.h"
 
-#include "problem/operations.h"
 #include "tune/compile_queue.h"
 #include "tune/finalists.h"
 
@@ -42,10 +41,13 @@ constexpr double kFinalistSeconds = 1.0;  // first guess of a finalist's cost, t
 
 struct ProblemTuner::State {
  public:
-  State(Bench& bench, const Problem& problem) : bench_(bench) { result_.problem = problem; }
+  State(Bench& bench, const Problem& problem, std::shared_ptr<const Experience> experience)
+      : bench_(bench), experience_(std::move(experience)) {
+    result_.problem = problem;
+  }
 
   Status begin() {
-    if (Status status = recall(); !status) return status;
+    if (Status status = recall_own(); !status) return status;
     // A policy's start (it may count spaces and rank thousands) and compiling go on while the
     // device is busy with other problems or libraries.
     queue_.emplace(bench_.compiler, bench_.gate, result_.problem, bench_.device,
@@ -85,27 +87,20 @@ struct ProblemTuner::State {
     if (bench_.options.log) bench_.options.log(line);
   }
 
-  // Earlier trials: of this problem they are known results, of others a start to learn from.
-  Status recall() {
+  // Results of this problem by the headers of today; what older ones gave is experience like that
+  // of other problems.
+  Status recall_own() {
     TrialQuery query;
+    query.problem = to_text(result_.problem);
     query.device = bench_.device.fingerprint();
     query.mode = name_of(bench_.options.mode);
-    // A sweep passes through too many problems to learn each from all others.
-    if (is_hasty(bench_.options.effort)) query.problem = to_text(result_.problem);
-    Result<std::vector<Trial>> history = bench_.database.select(query);
-    if (!history) return tl::unexpected(history.error());
-    const std::string text = to_text(result_.problem);
-    for (Trial& trial : *history) {
-      const bool current = trial.program_language == kProgramLanguageVersion &&
-                           trial.device_headers == kDeviceHeadersVersion;
-      if (!current) continue;
-      if (trial.problem == text) {
-        own_.push_back(std::move(trial));
-      } else if (trial.problem.substr(0, trial.problem.find(' ')) ==
-                 operation_of(result_.problem.op).name) {
-        history_.push_back(std::move(trial));
-      }
-    }
+    Result<std::vector<Trial>> own = bench_.database.select(query);
+    if (!own) return tl::unexpected(own.error());
+    own_ = *std::move(own);
+    std::erase_if(own_, [](const Trial& trial) {
+      return trial.program_language != kProgramLanguageVersion ||
+             trial.device_headers != kDeviceHeadersVersion;
+    });
     return {};
   }
 
@@ -115,7 +110,7 @@ struct ProblemTuner::State {
     context.device = bench_.device;
     context.seed = bench_.options.seed;
     context.learner = bench_.options.learner;
-    context.history = std::move(history_);
+    context.experience = std::move(experience_);
     if (!bench_.options.only.empty()) {
       context.only =
           std::make_shared<ProgramSet>(result_.problem, bench_.device, bench_.options.only);
@@ -303,8 +298,9 @@ struct ProblemTuner::State {
   std::unique_ptr<Workbench> workbench_;
   std::unique_ptr<Policy> policy_;
   std::optional<CompileQueue> queue_;
-  std::vector<Trial> own_, history_;  // of this problem and, until the policy has them, of others
-  std::vector<Program> known_;        // of wisdom, screened first
+  std::shared_ptr<const Experience> experience_;  // until the policy has it
+  std::vector<Trial> own_;
+  std::vector<Program> known_;  // of wisdom, screened first
   std::size_t known_next_ = 0;
   bool dry_ = false;  // the policy has nothing more to say
   std::vector<Trial> screened_;
@@ -315,8 +311,9 @@ struct ProblemTuner::State {
   std::future<Status> fed_;  // last: its destructor waits before what the task uses is gone
 };
 
-ProblemTuner::ProblemTuner(Bench& bench, const Problem& problem)
-    : state_(std::make_unique<State>(bench, problem)) {}
+ProblemTuner::ProblemTuner(Bench& bench, const Problem& problem,
+                           std::shared_ptr<const Experience> experience)
+    : state_(std::make_unique<State>(bench, problem, std::move(experience))) {}
 ProblemTuner::~ProblemTuner() = default;
 
 Status ProblemTuner::begin() {

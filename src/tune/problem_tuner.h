@@ -32,7 +32,8 @@ struct ProblemBudget {
 // a sweep can begin some problems before their turn; finish() measures.
 class ProblemTuner {
  public:
-  ProblemTuner(Bench& bench, const Problem& problem);
+  // The policy starts with `experience`.
+  ProblemTuner(Bench& bench, const Problem& problem, std::shared_ptr<const Experience> experience);
   ~ProblemTuner();
   [[nodiscard]] Status begin();
   [[nodiscard]] Result<TuneResult> finish(const ProblemBudget& budget, Progress progress);

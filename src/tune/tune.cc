@@ -5,6 +5,7 @@
 #include "base/hash.h"
 #include "baseline/baseline.h"
 #include "tune/problem_tuner.h"
+#include "tune/recall.h"
 
 #include <fmt/format.h>
 
@@ -61,7 +62,9 @@ class Line {
         const Result<std::optional<Trial>> before = finished_before(bench_, problems_[next_]);
         if (before && *before) continue;
       }
-      auto& tuner = begun_[next_] = std::make_unique<ProblemTuner>(bench_, problems_[next_]);
+      if (Status status = learn_for(problems_[next_].op); !status) return status;
+      auto& tuner = begun_[next_] =
+          std::make_unique<ProblemTuner>(bench_, problems_[next_], experience_);
       if (Status status = tuner->begin(); !status) return status;
     }
     return {};
@@ -73,8 +76,21 @@ class Line {
   }
 
  private:
+  // Each problem may learn from those before it; but a sweep passes through too many to read
+  // everything anew.
+  Status learn_for(Op op) {
+    if (experience_ && op == op_ && is_hasty(bench_.options.effort)) return {};
+    auto recalled = recall(bench_.database, bench_.device, bench_.options.mode, op);
+    if (!recalled) return tl::unexpected(recalled.error());
+    experience_ = *std::move(recalled);
+    op_ = op;
+    return {};
+  }
+
   Bench& bench_;
   const std::vector<Problem>& problems_;
+  std::shared_ptr<const Experience> experience_;
+  Op op_ = Op::gemm;  // of the experience
   std::size_t next_ = 0;
   std::map<std::size_t, std::unique_ptr<ProblemTuner>> begun_;
 };
