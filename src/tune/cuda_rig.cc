@@ -128,7 +128,7 @@ class CudaRig final : public Rig {
   }
   std::optional<UnpairedTime> time_unpaired(std::string_view name, const Problem& problem,
                                             Mode mode, int sets) override {
-    if (name != kTorchColumn || !problem.is_gemm()) return std::nullopt;
+    if (name != kTorchColumn) return std::nullopt;
     return torch_.time(problem, mode, sets);
   }
   std::optional<Conditions> conditions() const override {

@@ -6,6 +6,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <nlohmann/json.hpp>
+
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
@@ -68,6 +70,39 @@ TEST_F(TorchPeerTest, TalksOneLineAtATime) {
   EXPECT_TRUE(info.available) << info.why_not;
   EXPECT_FALSE(info.headline);
   EXPECT_THAT(torch_baseline(peer, problem_of("64x64x64 f16 acc=f16")).why_not, HasSubstr("f32"));
+}
+
+TEST_F(TorchPeerTest, SaysWhatTheOperationIs) {
+  struct Case {
+    const char* problem;
+    const char* fields;  // among those that are sent
+  };
+  constexpr Case kCases[] = {
+      {"64x32x16 bf16 nt", R"({"op": "gemm", "m": 64, "n": 32, "k": 16, "type": "bf16",
+                               "a_transposed": false, "b_transposed": true, "batch": 1})"},
+      {"transpose 64x32 f16", R"({"op": "transpose", "m": 64, "n": 32})"},
+      {"reduce 64x32 f16 fn=max", R"({"op": "reduce", "function": "max", "m": 64, "n": 32})"},
+      {"map 64x32 bf16 fn=gelu", R"({"op": "map", "function": "gelu", "type": "bf16"})"},
+      {"softmax 64x32 f16", R"({"op": "softmax", "n": 32})"},
+      {"layernorm 64x32 f16", R"({"op": "layernorm", "n": 32})"},
+      {"conv2d 2x9x11x16 3x5x24 f16 stride=2 pad=1",
+       R"({"op": "conv2d", "images": 2, "height": 9, "width": 11, "channels": 16,
+           "filter_height": 3, "filter_width": 5, "filters": 24, "stride": 2, "pad": 1})"}};
+  const fs::path heard = folder_ / "heard";
+  for (const Case& one : kCases) {
+    const Problem problem = problem_of(one.problem);
+    EXPECT_EQ(torch_why_not(problem), "") << one.problem;
+    auto peer = start(fake(std::string(kHello) + "\nread open; echo \"$open\" > " + heard.string() +
+                           "; echo '{\"ok\": true}'"));
+    ASSERT_TRUE(peer) << one.problem;
+    ASSERT_TRUE(peer->open(problem, 3)) << one.problem;
+    const auto sent = nlohmann::json::parse(std::ifstream(heard));
+    EXPECT_EQ(sent.at("sets"), 3);
+    const auto fields = nlohmann::json::parse(one.fields);
+    for (const auto& [key, value] : fields.items()) {
+      EXPECT_EQ(sent.at(key), value) << one.problem << " " << key;
+    }
+  }
 }
 
 TEST_F(TorchPeerTest, PassesOnWhatItComplainsOf) {
@@ -139,6 +174,8 @@ TEST(TorchWhyNot, NamesWhatTorchCannot) {
   EXPECT_THAT(torch_why_not(problem_of("64x64x64 f16 out=f32")), HasSubstr("type"));
   EXPECT_THAT(torch_why_not(problem_of("64x64x64 f16 beta=one")), HasSubstr("beta"));
   EXPECT_THAT(torch_why_not(problem_of("64x64x64 f16 lda=72")), HasSubstr("packed"));
+  EXPECT_THAT(torch_why_not(problem_of("softmax 64x64 f16 lda=72")), HasSubstr("packed"));
+  EXPECT_THAT(torch_why_not(problem_of("reduce 64x64 f16 fn=sum out=f32")), HasSubstr("type"));
 }
 
 }  // namespace

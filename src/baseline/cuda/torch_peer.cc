@@ -3,6 +3,7 @@
 #include "baseline/cuda/torch_peer.h"
 
 #include "base/embedded.h"
+#include "problem/operations.h"
 
 #include <nlohmann/json.hpp>
 
@@ -67,6 +68,33 @@ Result<std::vector<double>> times_in(const json& object, const char* name, int c
   return times;
 }
 
+// What asks for operands; fields that an operation does not have are ignored there.
+json opening(const Problem& p, int sets) {
+  json request = {{"do", "open"},
+                  {"op", operation_of(p.op).name},
+                  {"m", p.m},
+                  {"n", p.n},
+                  {"k", p.k},
+                  {"type", std::string(name_of(p.in))},
+                  {"a_transposed", p.a_transposed},
+                  {"b_transposed", p.b_transposed},
+                  {"batch", p.batch},
+                  {"sets", sets}};
+  if (p.function != Function::none) request["function"] = name_of(p.function);
+  if (p.op == Op::conv2d) {
+    request.update({{"images", p.conv.images},
+                    {"height", p.conv.height},
+                    {"width", p.conv.width},
+                    {"channels", p.conv.channels},
+                    {"filter_height", p.conv.filter_height},
+                    {"filter_width", p.conv.filter_width},
+                    {"filters", p.n},
+                    {"stride", p.conv.stride},
+                    {"pad", p.conv.pad}});
+  }
+  return request;
+}
+
 std::string python_in(const TorchPeerOptions& options) {
   if (!options.python.empty()) return options.python;
   const char* chosen = std::getenv("TILEWRIGHT_PYTHON");
@@ -95,16 +123,7 @@ Status TorchPeer::open(const Problem& p, int sets) {
   if (const std::string reason = torch_why_not(p); !reason.empty()) {
     return fail(ErrorCode::usage, fmt::format("torch for {}: {}", to_text(p), reason));
   }
-  const auto answer = ask(process_, limit_,
-                          {{"do", "open"},
-                           {"m", p.m},
-                           {"n", p.n},
-                           {"k", p.k},
-                           {"type", std::string(name_of(p.in))},
-                           {"a_transposed", p.a_transposed},
-                           {"b_transposed", p.b_transposed},
-                           {"batch", p.batch},
-                           {"sets", sets}});
+  const auto answer = ask(process_, limit_, opening(p, sets));
   if (!answer) return tl::unexpected(answer.error());
   return {};
 }
@@ -138,12 +157,12 @@ Result<double> TorchPeer::check(int rows) {
 
 std::string torch_why_not(const Problem& p) {
   if (p.m == 0 || p.n == 0 || p.k == 0 || p.batch == 0) return "the product is empty";
-  if (p.acc != Accumulator::f32) return "torch.matmul accumulates in f32";
-  if (p.out != p.in) return "torch.matmul's result has the type of its operands";
+  if (p.acc != Accumulator::f32) return "torch accumulates in f32";
+  if (p.out != p.in) return "torch's result has the type of its operands";
   if (p.alpha != AlphaClass::one || p.beta != BetaClass::zero) {
     return "torch.matmul has neither alpha nor beta";
   }
-  if (p.a_stride() != p.a_cols() || p.b_stride() != p.b_cols() || p.c_stride() != p.n) {
+  if (p.a_stride() != p.a_cols() || p.b_stride() != p.b_cols() || p.c_stride() != p.c_cols()) {
     return "torch is compared on packed operands only";
   }
   return {};

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The `torch` column: torch.matmul, timed by a Python process of its own.
+// The `torch` column: torch.matmul, or torch's function for another operation, timed by a Python
+// process of its own.
 //
 // It cannot run in our process, which holds no interpreter, so it is not paired with a candidate
 // like the other baselines: its own data, its own minute. It stands beside the headline and never
@@ -56,7 +57,7 @@ class TorchPeer {
   std::string library_;
 };
 
-// Why torch.matmul does not compute `problem`, or empty.
+// Why torch does not compute `problem`, or empty.
 [[nodiscard]] std::string torch_why_not(const Problem& problem);
 // The column's row: `peer` is what start() returned.
 [[nodiscard]] BaselineInfo torch_baseline(const Result<TorchPeer>& peer, const Problem& problem);
