@@ -111,8 +111,10 @@ double block(const Program& p, std::string_view key, double whole) {
 }  // namespace
 
 double estimate_seconds(const Program& p, const Problem& problem, const Device& device) {
+  if (device.kind == DeviceKind::cuda && p.family().computes(Op::gemm)) {
+    return estimate_cuda(p, problem, device).total * 1e-6;
+  }
   if (!problem.is_gemm()) return estimate_general(p, problem, device);
-  if (p.family().name != "cpu") return estimate_cuda(p, problem, device).total * 1e-6;
   const Machine machine = machine_of(p);
   const Shape s = busiest_share(p, problem);
   const double mr = static_cast<double>(p.number("mr")), nr = static_cast<double>(p.number("nr"));

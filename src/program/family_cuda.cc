@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <numeric>
 
 namespace tilewright {
 namespace cuda_family {
@@ -97,8 +98,8 @@ int alignment_of(std::int64_t stride, std::int64_t rows, std::int64_t batch) {
   return aligned;
 }
 
-std::vector<Rule> common_rules(std::string_view feature) {
-  std::vector<Rule> rules = {operation_rule({Op::gemm})};
+std::vector<Rule> common_rules(std::string_view feature, std::vector<Op> ops) {
+  std::vector<Rule> rules = {operation_rule(std::move(ops))};
   rules.push_back({"device-kind", {}, [feature](const Choices&, const Problem&, const Device& d) {
                      Reason reason;
                      if (d.kind != DeviceKind::cuda) {
@@ -185,7 +186,10 @@ std::vector<Rule> common_rules(std::string_view feature) {
 }  // namespace cuda_family
 
 CudaAlignment alignment_of(const Problem& p) {
-  return {cuda_family::alignment_of(p.a_stride(), p.a_rows(), p.batch),
+  // What a convolution gathers is of one pixel, so its channels count as well.
+  const std::int64_t of_a =
+      p.op == Op::conv2d ? std::gcd(p.a_stride(), p.conv.channels) : p.a_stride();
+  return {cuda_family::alignment_of(of_a, p.a_rows(), p.batch),
           cuda_family::alignment_of(p.b_stride(), p.b_rows(), p.batch),
           cuda_family::alignment_of(p.c_stride(), p.m, p.batch)};
 }

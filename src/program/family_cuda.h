@@ -23,8 +23,8 @@ namespace cuda_family {
 [[nodiscard]] Decision group();
 [[nodiscard]] Decision sizes();
 
-// The problem's types and sizes, and that the device has `feature` (sm80, sm90a).
-[[nodiscard]] std::vector<Rule> common_rules(std::string_view feature);
+// The problem's operation, types and sizes, and that the device has `feature` (sm80, sm90a).
+[[nodiscard]] std::vector<Rule> common_rules(std::string_view feature, std::vector<Op> ops);
 
 [[nodiscard]] constexpr std::int64_t tiles_of(std::int64_t size, std::int64_t tile) {
   return tile <= 0 ? 0 : (size + tile - 1) / tile;

@@ -74,10 +74,17 @@ std::int64_t shared_need(const Choices& c) {
 }
 
 std::vector<Rule> rules() {
-  std::vector<Rule> rules = common_rules("sm80");
+  std::vector<Rule> rules = common_rules("sm80", {Op::gemm, Op::conv2d});
   const auto add = [&rules](std::string_view name, std::vector<std::string_view> reads, auto rule) {
     rules.push_back({name, std::move(reads), rule});
   };
+  add("convolution", {"form", "sizes"},
+      [](const Choices& c, const Problem& p, const Device&) -> Reason {
+        if (p.op != Op::conv2d) return std::nullopt;
+        if (c.is("form", "direct")) return "form=direct reads A as it is stored: form=tile gathers";
+        if (c.is("sizes", "runtime")) return "a convolution's sizes are constants: sizes=static";
+        return std::nullopt;
+      });
   add("tile-rows", {"tile_m"}, [](const Choices& c, const Problem& p, const Device&) {
     return oversized(c, "tile_m", p.m, 16);
   });
@@ -229,7 +236,7 @@ std::vector<Rule> rules() {
 }  // namespace
 
 const Family& sm80_family() {
-  static const Family family{"sm80", decisions(), rules()};
+  static const Family family{"sm80", decisions(), rules(), {Op::gemm, Op::conv2d}};
   return family;
 }
 

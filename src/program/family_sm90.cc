@@ -113,7 +113,7 @@ std::int64_t most_sums(const Choices& c, const Problem& p) {
 }
 
 std::vector<Rule> rules_of_tiles() {
-  std::vector<Rule> rules = common_rules("sm90a");
+  std::vector<Rule> rules = common_rules("sm90a", {Op::gemm});
   const auto add = [&rules](std::string_view name, std::vector<std::string_view> reads, auto rule) {
     rules.push_back({name, std::move(reads), rule});
   };

@@ -89,7 +89,7 @@ void draw(Guarded& into, ElementType type, std::int64_t rows, std::int64_t colum
   }
 }
 
-// Of an operation besides gemm: numbers of many magnitudes where the call looks, NaN elsewhere.
+// Of an operation by rows: numbers of many magnitudes where the call looks, NaN elsewhere.
 Operands operands_of_operation(const EmulatedCall& call) {
   const Problem& p = call.problem;
   const auto bytes = [](ElementType type, std::int64_t rows, std::int64_t stride) {
@@ -144,7 +144,7 @@ std::string wrong_operation(const EmulatedCall& call, Operands& operands) {
 
 Operands operands_of(const EmulatedCall& call) {
   const Problem& p = call.problem;
-  if (!p.is_gemm()) return operands_of_operation(call);
+  if (by_rows(p)) return operands_of_operation(call);
   const auto bytes = [&](ElementType type, std::int64_t rows, std::int64_t stride) {
     return static_cast<std::int64_t>(size_of(type)) * rows * stride * p.batch;
   };
@@ -166,8 +166,12 @@ Operands operands_of(const EmulatedCall& call) {
         }
       }
     };
-    p.a_transposed ? fill(out.a, k, m, p.a_stride(), p.a_rows())
-                   : fill(out.a, m, k, p.a_stride(), p.a_rows());
+    if (p.op == Op::conv2d) {
+      fill(out.a, p.a_rows(), p.a_cols(), p.a_stride(), p.a_rows());
+    } else {
+      p.a_transposed ? fill(out.a, k, m, p.a_stride(), p.a_rows())
+                     : fill(out.a, m, k, p.a_stride(), p.a_rows());
+    }
     if (call.same_b && entry > 0) continue;
     p.b_transposed ? fill(out.b, n, k, p.b_stride(), p.b_rows())
                    : fill(out.b, k, n, p.b_stride(), p.b_rows());
@@ -178,10 +182,15 @@ Operands operands_of(const EmulatedCall& call) {
     draw(out.bias, p.out, 1, n, n, 1, rng);
   }
   Guarded wanted = out.c;
-  std::vector<float> a(static_cast<std::size_t>(k)), row(static_cast<std::size_t>(n));
+  std::vector<std::byte> gathered;
+  const Strided left = left_operand(p,
+                                    {out.a.data(), p.in, p.a_rows(), p.a_cols(), p.batch,
+                                     p.a_stride(), p.a_rows() * p.a_stride()},
+                                    gathered);
+  std::vector<float> row(static_cast<std::size_t>(n));
   std::vector<float> b(static_cast<std::size_t>(k * n));
   for (std::int64_t entry = 0; entry < p.batch; ++entry) {
-    const std::int64_t a0 = entry * p.a_rows() * p.a_stride();
+    const std::int64_t a0 = entry * left.batch_stride;
     const std::int64_t b0 = call.same_b ? 0 : entry * p.b_rows() * p.b_stride();
     const std::int64_t c0 = entry * p.m * p.c_stride();
     for (std::int64_t i = 0; i < k; ++i) {
@@ -193,8 +202,8 @@ Operands operands_of(const EmulatedCall& call) {
     for (std::int64_t i = 0; i < m; ++i) {
       std::ranges::fill(row, 0.0F);
       for (std::int64_t l = 0; l < k; ++l) {
-        const std::int64_t at = a0 + (p.a_transposed ? l * p.a_stride() + i : i * p.a_stride() + l);
-        const auto x = static_cast<float>(load(p.in, out.a.data(), at));
+        const std::int64_t at = a0 + (p.a_transposed ? l * left.stride + i : i * left.stride + l);
+        const auto x = static_cast<float>(load(p.in, left.data, at));
         const float* y = b.data() + l * n;
         for (std::int64_t j = 0; j < n; ++j) row[static_cast<std::size_t>(j)] += x * y[j];
       }
@@ -379,7 +388,7 @@ std::string run_here(const std::filesystem::path& object, const Launch& launch,
   if (!std::all_of(workspace.data(), workspace.data() + asked->zeroed_bytes, zero)) {
     return "the head of the workspace is not zero behind the kernel";
   }
-  if (!call.problem.is_gemm()) return wrong_operation(call, operands);
+  if (by_rows(call.problem)) return wrong_operation(call, operands);
   // Approximated activations may fall on the other side of a rounding.
   const double off = call.activation > 1 ? 2 * unit_roundoff(call.problem.out) + 4e-6 : 0;
   return compare(call.problem, operands.wanted, operands.c.data(), off);

@@ -44,6 +44,25 @@ constexpr Case kCases[] = {
      "cuda-transpose cta=128 tile_m=64 tile_n=16 vector=1 vector_c=8 pad=1 raster=m sizes=static"},
     {"transpose 64x66 f16",
      "cuda-transpose cta=128 tile_m=16 tile_n=32 vector=2 vector_c=2 pad=2 raster=m sizes=runtime"},
+    // Two images; the filter hangs over every edge.
+    {"conv2d 2x9x11x16 3x3x24 f16 pad=1",
+     "sm80 form=tile tile_m=64 tile_n=32 tile_k=32 warps_m=2 warps_n=1 warps_k=1 stages=3 "
+     "fragments=single copies=together split_k=1 epilogue=direct raster=m group=1 sizes=static"},
+    // Channels that no copy of two numbers divides, a filter that is no square.
+    {"conv2d 1x10x7x3 5x3x16 bf16 stride=2 pad=2",
+     "sm80 form=tile tile_m=32 tile_n=16 tile_k=32 warps_m=1 warps_n=1 warps_k=2 stages=2 "
+     "fragments=single copies=together split_k=1 epilogue=exchange raster=n group=1 sizes=static"},
+    // Pixels 20 apart of which 12 count: copies of four.
+    {"conv2d 1x8x9x12 2x2x32 f16 lda=20 ldc=40",
+     "sm80 form=tile tile_m=16 tile_n=32 tile_k=32 warps_m=1 warps_n=2 warps_k=1 stages=3 "
+     "fragments=double copies=staggered split_k=1 epilogue=shared raster=m group=2 sizes=static"},
+    {"conv2d 1x6x7x64 3x3x64 f16 pad=1 out=f32",
+     "sm80 form=tile tile_m=32 tile_n=64 tile_k=64 warps_m=2 warps_n=2 warps_k=1 stages=4 "
+     "fragments=double copies=together split_k=3 reduce=workspace epilogue=exchange raster=m "
+     "group=1 sizes=static"},
+    {"conv2d 2x5x6x32 1x1x16 bf16 stride=2",
+     "sm80 form=tile tile_m=16 tile_n=16 tile_k=32 warps_m=1 warps_n=1 warps_k=1 stages=2 "
+     "fragments=single copies=together split_k=1 epilogue=direct raster=m group=1 sizes=static"},
 };
 
 TEST(EmulatedOperations, AreRight) {
@@ -61,7 +80,7 @@ TEST(EmulatedOperations, AreRight) {
     ASSERT_TRUE(kernel) << kernel.error().message;
     EmulatedCall call;
     call.problem = *problem;
-    call.sizes = {problem->m, problem->n, 1};
+    call.sizes = {problem->m, problem->n, problem->k};
     EXPECT_EQ(kernel->run(call), "");
     if (program->word("sizes") == "static") continue;
     call.sizes = {problem->m - 2, problem->n - 5, 1};

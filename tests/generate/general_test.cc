@@ -34,6 +34,13 @@ constexpr Row kRows[] = {
     {"cuda_transpose", "transpose 1024x512 f16",
      "cuda-transpose cta=256 tile_m=64 tile_n=64 vector=8 vector_c=4 pad=8 raster=n "
      "sizes=runtime"},
+    {"cuda_conv2d", "conv2d 8x56x56x64 3x3x128 bf16 stride=2 pad=1",
+     "sm80 form=tile tile_m=128 tile_n=128 tile_k=64 warps_m=2 warps_n=4 warps_k=1 stages=3 "
+     "fragments=double copies=staggered split_k=1 epilogue=exchange raster=m group=1 sizes=static"},
+    {"", "conv2d 1x224x224x3 7x7x64 f16 stride=2 pad=3",
+     "sm80 form=tile tile_m=64 tile_n=64 tile_k=32 warps_m=2 warps_n=2 warps_k=1 stages=4 "
+     "fragments=single copies=together split_k=2 reduce=cluster epilogue=direct raster=m group=1 "
+     "sizes=static"},
     {"", "softmax 1024x4096 f16",
      "cuda-rows cta=512 row_threads=512 vector=8 keep=f32 passes=separate sizes=static"},
     {"", "softmax 1024x4096 bf16",

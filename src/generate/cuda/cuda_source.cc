@@ -24,6 +24,9 @@ void Fields::flag(std::string_view member, bool value) {
 void Fields::word(std::string_view member, std::string_view enumeration, std::string_view word) {
   fields_.push_back(fmt::format(".{} = tw::{}::{}", member, enumeration, word));
 }
+void Fields::nested(std::string_view member, const Fields& inner) {
+  fields_.push_back(fmt::format(".{} = {{{}}}", member, inner.text()));
+}
 void Fields::type(std::string_view member, ElementType type) {
   word(member, "Type", name_of(type));
 }

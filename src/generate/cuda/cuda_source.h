@@ -29,6 +29,7 @@ class Fields {
   void number(std::string_view member, std::int64_t value);
   void flag(std::string_view member, bool value);
   void word(std::string_view member, std::string_view enumeration, std::string_view word);
+  void nested(std::string_view member, const Fields& inner);
   void type(std::string_view member, ElementType type);
   // Eight to a line or so, ready to stand between braces.
   [[nodiscard]] std::string text() const;

@@ -25,6 +25,20 @@ tw_kernel(const tw::u16* a, const tw::u16* b, void* c, void* workspace, int head
 }}
 )";
 
+Fields image_of(const Convolution& conv) {
+  Fields f;
+  f.number("height", conv.height);
+  f.number("width", conv.width);
+  f.number("channels", conv.channels);
+  f.number("filter_height", conv.filter_height);
+  f.number("filter_width", conv.filter_width);
+  f.number("stride", conv.stride);
+  f.number("pad", conv.pad);
+  f.number("out_height", conv.out_height());
+  f.number("out_width", conv.out_width());
+  return f;
+}
+
 Fields fields_of(const Program& p, const Problem& problem, Form form, Source& source) {
   const bool tiled = p.word("form") == "tile";
   const CudaAlignment aligned = alignment_of(problem);
@@ -61,6 +75,7 @@ Fields fields_of(const Program& p, const Problem& problem, Form form, Source& so
     f.flag("stagger", p.word("copies") == "staggered");
   }
   cuda_text::add_sizes(f, source, p, problem);
+  if (problem.op == Op::conv2d) f.nested("image", image_of(problem.conv));
   return f;
 }
 

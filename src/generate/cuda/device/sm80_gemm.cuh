@@ -8,6 +8,7 @@
 
 #include "generate/cuda/device/epilogue.cuh"
 #include "generate/cuda/device/raster.cuh"
+#include "generate/cuda/device/sm80_image.cuh"
 #include "generate/cuda/device/sm80_tile.cuh"
 #include "generate/cuda/device/split_k.cuh"
 
@@ -34,6 +35,7 @@ struct Sm80Config {
   bool double_buffer = false;  // fragments of the next step are loaded before this one's products
   bool stagger = false;        // copies of B are issued after the first step
   int static_m = 0, static_n = 0, static_k = 0;  // 0: run-time arguments
+  Image image = {};  // of a convolution, whose sizes are static
 };
 
 template <Sm80Config C>
@@ -63,7 +65,8 @@ struct Sm80Gemm {
     kStageText = kPieces * kSteps +
                  ceil_div(A::Tile::kTileBytes / 16, kThreads) * (64 / C.vector_a) +
                  ceil_div(B::Tile::kTileBytes / 16, kThreads) * (64 / C.vector_b),
-    kUnrolled = kTilesK > 0 && 768 / kStageText >= kTilesK ? kTilesK : 1,
+    kGathers = C.image.channels > 0,
+    kUnrolled = kTilesK > 0 && !kGathers && 768 / kStageText >= kTilesK ? kTilesK : 1,
   };
   static_assert(kRows >= 1 && kWarpM % 16 == 0 && kWarpN % 16 == 0 && kSteps >= 1);
 
@@ -135,8 +138,13 @@ struct Sm80Gemm {
 
     const auto copy_a = [&](int i) {
       const int k = (first + i) * C.tile_k;
-      A::template copy<kThreads, C.vector_a>(ring + i % C.stages * kStageBytes, a, s.lda, row0, k,
-                                             s.m, depth);
+      const u32 stage = ring + i % C.stages * kStageBytes;
+      if constexpr (kGathers) {
+        copy_windows<C.image, typename A::Tile, kThreads, C.vector_a>(
+            stage, a, s.lda, row0, k, s.m, depth, static_cast<int>(threadIdx.x));
+      } else {
+        A::template copy<kThreads, C.vector_a>(stage, a, s.lda, row0, k, s.m, depth);
+      }
     };
     const auto copy_b = [&](int i) {
       const int k = (first + i) * C.tile_k;
