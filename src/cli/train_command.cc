@@ -69,7 +69,8 @@ void add_train(CLI::App& app, Cli& cli) {
       "on where it was stopped. Reinforcement on other kernels than matrix products is not built. "
       "docs/policy.md has the protocol and what the numbers of --set mean.");
   const auto flags = std::make_shared<TrainFlags>();
-  command->add_option("stage", flags->stages, "all, or stages: corpus, pretrain, sft, rl, ei")
+  command
+      ->add_option("stage", flags->stages, "all, or stages: corpus, pretrain, sft, general, rl, ei")
       ->required();
   command->add_option("--out", flags->out, "Folder of the run")->required();
   command->add_option("--trials", flags->trials,

@@ -7,6 +7,7 @@
 #include "policy/exemplars.h"
 #include "policy/experts.h"
 #include "policy/experts_cuda.h"
+#include "problem/operations.h"
 
 #include <fmt/format.h>
 
@@ -24,7 +25,7 @@ namespace {
 
 constexpr std::string_view kHeader = "tilewright corpus 1";
 constexpr std::array<std::string_view, 3> kSources = {"analytic", "expert", "measured"};
-constexpr std::uint64_t kRandomStream = 101, kShapeStream = 102;
+constexpr std::uint64_t kRandomStream = 101, kShapeStream = 102, kOperationStream = 103;
 constexpr std::size_t kLeastForRanks = 8;
 constexpr double kNoise = 0.01;  // of a measured gain, below which a remark is "even"
 
@@ -46,9 +47,7 @@ class Builder {
   void add(const Trial& trial) {
     const Result<Problem> problem = parse_problem(trial.problem);
     const Result<Program> program = parse_program(trial.program);
-    if (!problem || !program || !problem->is_gemm() ||
-        trial.device != options_.device.fingerprint())
-      return;
+    if (!problem || !program || trial.device != options_.device.fingerprint()) return;
     const Score score = score_of(trial, 0);
     if (!score.ok || split_of(*problem) == "held-out") return;
     if (!is_legal(*program, *problem, options_.device)) return;
@@ -62,7 +61,6 @@ class Builder {
     std::set<std::string> had;
     const auto take = [&](const Problem& problem) {
       const std::string text = to_text(problem);
-      if (!problem.is_gemm()) return;  // whose programs alone it is about
       if (split_of(problem) == "held-out" || !had.insert(text).second) return;
       ShapeExamples shape{problem, measured(text), modelled(problem, shapes.size())};
       if (!shape.measured.empty() || !shape.modelled.empty()) shapes.push_back(std::move(shape));
@@ -117,6 +115,7 @@ class Builder {
   // Legal ones; on a GPU counting a whole space for them would take seconds a shape.
   std::vector<Program> experts(const Problem& problem) const {
     std::vector<Program> out;
+    if (!problem.is_gemm()) return out;  // of which alone there are any
     if (options_.device.kind == DeviceKind::cuda) return cuda_experts(problem, options_.device);
     PolicyContext context;
     context.problem = problem;
@@ -346,23 +345,73 @@ std::optional<LearningText> draw_learning_text(const Corpus& corpus, const TextO
   return learning_text(prompt, analysis, target.program);
 }
 
+namespace {
+
+// From 2^low on; half are powers of two.
+std::int64_t draw_size(Rng& rng, int low, int high) {
+  const auto choices = static_cast<std::uint64_t>(high - low + 1);
+  const std::int64_t power = std::int64_t{1} << (low + static_cast<int>(rng.below(choices)));
+  constexpr std::array<int, 4> kQuarters = {4, 4, 5, 6};
+  return std::max<std::int64_t>(1, power * kQuarters[rng.below(kQuarters.size())] / 4);
+}
+
+// A conv2d as nets have them.
+Problem draw_convolution(Rng& rng, bool gpu) {
+  Problem p;
+  p.op = Op::conv2d;
+  Convolution& c = p.conv;
+  c.images = std::int64_t{1} << rng.below(gpu ? 6 : 2);
+  c.height = c.width = std::int64_t{7} << rng.below(4);
+  c.channels = std::int64_t{16} << rng.below(gpu ? 6 : 4);
+  c.filter_height = c.filter_width = rng.below(3) == 0 ? 1 : 3;
+  c.pad = c.filter_height / 2;
+  c.stride = rng.below(4) == 0 ? 2 : 1;
+  p.m = c.images * c.out_height() * c.out_width();
+  p.n = std::int64_t{16} << rng.below(gpu ? 6 : 4);
+  p.k = c.filter_height * c.filter_width * c.channels;
+  return p;
+}
+
+}  // namespace
+
+std::vector<Problem> training_operations(const Device& device, std::size_t count,
+                                         std::uint64_t seed) {
+  Rng rng(seed, kOperationStream);
+  const bool gpu = device.kind == DeviceKind::cuda;
+  std::vector<Problem> out;
+  std::set<std::string> had;
+  for (std::size_t tries = 0; out.size() < count && tries < 100 * count + 100; ++tries) {
+    const Operation& operation = operations()[tries % operations().size()];
+    if (operation.op == Op::gemm) continue;
+    Problem p;
+    if (operation.op == Op::conv2d) {
+      p = draw_convolution(rng, gpu);
+    } else {
+      p.op = operation.op;
+      p.m = gpu ? draw_size(rng, 6, 13) : draw_size(rng, 0, 10);
+      p.n = gpu ? draw_size(rng, 6, 13) : draw_size(rng, 5, 12);
+      p.k = 1;
+      if (!operation.functions.empty()) {
+        p.function = operation.functions[rng.below(operation.functions.size())];
+      }
+    }
+    if (rng.below(4) == 0) p.in = p.out = ElementType::bf16;
+    if (!check(p) || split_of(p) == "held-out" || !had.insert(to_text(p)).second) continue;
+    out.push_back(p);
+  }
+  return out;
+}
+
 std::vector<Problem> training_shapes(const Device& device, std::size_t count, std::uint64_t seed) {
   Rng rng(seed, kShapeStream);
   const bool gpu = device.kind == DeviceKind::cuda;
-  const auto size = [&](int low, int high) {
-    const std::int64_t power =
-        std::int64_t{1} << (low + static_cast<int>(
-                                      rng.below(static_cast<std::uint64_t>(high - low + 1))));
-    constexpr std::array<int, 4> kQuarters = {4, 4, 5, 6};  // half are powers of two
-    return std::max<std::int64_t>(1, power * kQuarters[rng.below(kQuarters.size())] / 4);
-  };
   std::vector<Problem> out;
   std::set<std::string> had;
   for (std::size_t tries = 0; out.size() < count && tries < 100 * count + 100; ++tries) {
     Problem p;
-    p.m = gpu ? size(6, 13) : size(0, 8);
-    p.n = gpu ? size(6, 13) : size(7, 11);
-    p.k = gpu ? size(6, 13) : size(7, 11);
+    p.m = gpu ? draw_size(rng, 6, 13) : draw_size(rng, 0, 8);
+    p.n = gpu ? draw_size(rng, 6, 13) : draw_size(rng, 7, 11);
+    p.k = gpu ? draw_size(rng, 6, 13) : draw_size(rng, 7, 11);
     if (rng.below(4) == 0) p.in = p.out = ElementType::bf16;
     if (rng.below(4) == 0) p.b_transposed = true;
     if (split_of(p) == "held-out" || !had.insert(to_text(p)).second) continue;

@@ -89,5 +89,8 @@ struct TextOptions {
 // device deserves, none of them held out.
 [[nodiscard]] std::vector<Problem> training_shapes(const Device& device, std::size_t count,
                                                    std::uint64_t seed);
+// The same of the operations that are no products, by turns.
+[[nodiscard]] std::vector<Problem> training_operations(const Device& device, std::size_t count,
+                                                       std::uint64_t seed);
 
 }  // namespace tilewright

@@ -51,16 +51,16 @@ Result<TrainPlan> plan_for(std::string_view size) {
 
 std::string to_text(const TrainPlan& p) {
   return fmt::format(
-      "size={} seed={} device={}\nshapes={} random_programs={}\n"
+      "size={} seed={} device={}\nshapes={} random_programs={} operations={}\n"
       "pretrain_steps={} sft_steps={} texts_per_step={} pretrain_rate={} sft_rate={} "
       "prompt_weight={}\n"
       "iterations={} prompts={} samples={} off_policy={} exemplar_share={} temperature={} "
       "rl_rate={} epochs={} advantage={} kl_weight={} archive_weight={} renew_every={} eq3={} "
       "expert_steps={}\n",
-      p.size, p.seed, p.device.fingerprint(), p.shapes, p.random_programs, p.pretrain_steps,
-      p.sft_steps, p.texts_per_step, p.pretrain_rate, p.sft_rate, p.prompt_weight, p.iterations,
-      p.prompts, p.samples, p.off_policy, p.exemplar_share, p.temperature, p.rl_rate, p.epochs,
-      p.advantage == AdvantageKind::group ? "grpo" : "loo", p.kl_weight, p.archive_weight,
+      p.size, p.seed, p.device.fingerprint(), p.shapes, p.random_programs, p.operations,
+      p.pretrain_steps, p.sft_steps, p.texts_per_step, p.pretrain_rate, p.sft_rate, p.prompt_weight,
+      p.iterations, p.prompts, p.samples, p.off_policy, p.exemplar_share, p.temperature, p.rl_rate,
+      p.epochs, p.advantage == AdvantageKind::group ? "grpo" : "loo", p.kl_weight, p.archive_weight,
       p.renew_every, p.basis.eq3, p.expert_steps);
 }
 

@@ -24,6 +24,7 @@ struct TrainPlan {
   Device device;                // that the programs are for
 
   std::size_t shapes = 200, random_programs = 64;
+  std::size_t operations = 40;  // problems of the corpus that are no products
 
   std::int64_t pretrain_steps = 1500, sft_steps = 300;
   std::size_t texts_per_step = 32;
@@ -69,8 +70,9 @@ struct TrainInput {
   TrainPlan plan;
   std::filesystem::path folder;
   std::vector<Trial> trials;  // recorded ones; held-out shapes among them are passed over
-  Worlds worlds;
-  Measure measure;                                // empty: measure_in(worlds.train)
+  Worlds worlds;              // of products
+  Worlds operations;          // of all else: what the stage `general` learns on
+  Measure measure;            // empty: measure_in() of the stage's tables
   std::function<void(const std::string&)> log{};  // a line of progress
   std::function<bool()> stop{};                   // true: save and stop after this step
 };

@@ -37,6 +37,7 @@ void assign(TrainPlan& plan, double value) {
 constexpr PlanNumber kNumbers[] = {
     {"shapes", 0, 1e6, assign<&TrainPlan::shapes>},
     {"random_programs", 0, 1e6, assign<&TrainPlan::random_programs>},
+    {"operations", 0, 1e6, assign<&TrainPlan::operations>},
     {"pretrain_steps", 1, 1e7, assign<&TrainPlan::pretrain_steps>},
     {"sft_steps", 1, 1e7, assign<&TrainPlan::sft_steps>},
     {"texts_per_step", 1, 1e5, assign<&TrainPlan::texts_per_step>},
@@ -173,15 +174,23 @@ Result<int> train_by_request(const std::string& request, const std::function<boo
   }
   give_reference(input.trials);
   std::vector<std::string> left_out;
-  input.worlds = divide(make_worlds(input.trials, input.plan.device, kLeastPrograms, &left_out));
+  std::vector<ReplayWorld> worlds =
+      make_worlds(input.trials, input.plan.device, kLeastPrograms, &left_out);
+  const auto others = std::ranges::stable_partition(
+      worlds, [](const ReplayWorld& world) { return world.problem.is_gemm(); });
+  input.operations =
+      divide({std::make_move_iterator(others.begin()), std::make_move_iterator(others.end())});
+  worlds.erase(others.begin(), worlds.end());
+  input.worlds = divide(std::move(worlds));
   input.stop = stop;
   if (!quiet) {
     input.log = [](const std::string& line) { fmt::print(stderr, "{}\n", line); };
-    input.log(
-        fmt::format("{}; {} trials; tables: {} to learn on, {} to choose by, {} held out, "
-                    "{} too small",
-                    learning_library(), input.trials.size(), input.worlds.train.size(),
-                    input.worlds.choice.size(), input.worlds.held_out.size(), left_out.size()));
+    input.log(fmt::format(
+        "{}; {} trials; tables of products: {} to learn on, {} to choose by, {} held "
+        "out; of other operations: {}, {}, {}; {} too small",
+        learning_library(), input.trials.size(), input.worlds.train.size(),
+        input.worlds.choice.size(), input.worlds.held_out.size(), input.operations.train.size(),
+        input.operations.choice.size(), input.operations.held_out.size(), left_out.size()));
   }
   const Result<TrainResult> result = train(*stages, input);
   if (!result) return tl::unexpected(result.error());

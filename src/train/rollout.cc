@@ -48,22 +48,21 @@ class RolloutRun final : public TrainingStage {
       : what_(what),
         plan_(what.input->plan),
         archive_(plan_.basis),
-        measure_(what.input->measure ? what.input->measure : measure_in(what.input->worlds.train)) {
-  }
+        measure_(what.input->measure ? what.input->measure : measure_in(what.worlds->train)) {}
 
-  [[nodiscard]] std::string_view name() const override { return what_.reinforce ? "rl" : "ei"; }
+  [[nodiscard]] std::string_view name() const override { return what_.name; }
   [[nodiscard]] std::int64_t steps() const override { return plan_.iterations; }
   [[nodiscard]] std::int64_t save_every() const override {
     return std::max<std::int64_t>(1, plan_.save_every / kStepsOfIteration);
   }
 
   Status begin() override {
-    if (what_.input->worlds.train.empty()) {
+    if (what_.worlds->train.empty()) {
       return fail(
           ErrorCode::negative, fmt::format("stage {}: there is no table to learn on", name()),
           "--trials with some dozens of programs for each shape; tilewright table makes one");
     }
-    for (const ReplayWorld& world : what_.input->worlds.train) {
+    for (const ReplayWorld& world : what_.worlds->train) {
       auto context = std::make_unique<PolicyContext>();
       context->problem = world.problem;
       context->device = plan_.device;
@@ -113,7 +112,7 @@ class RolloutRun final : public TrainingStage {
   }
 
   Result<Gate> gate() override {
-    const Worlds& worlds = what_.input->worlds;
+    const Worlds& worlds = *what_.worlds;
     const bool held_out = !worlds.held_out.empty();
     std::vector<JudgedWorld> judged, choice;
     for (const ReplayWorld& world : held_out ? worlds.held_out : worlds.choice) {

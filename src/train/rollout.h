@@ -3,8 +3,8 @@
 // them with measured programs as exemplars; samples; each new program measured once; programs that
 // the model did not write measured beside them for the archive. They differ in what they learn:
 //
-//   rl   rewards -> advantages -> the clipped objective (learn/objective.h)
-//   ei   expert iteration, the control: fine-tuning on the best tenth of all that was measured
+//   general, rl   rewards -> advantages -> the clipped objective (learn/objective.h)
+//   ei            expert iteration, the control: fine-tuning on the best tenth of all measured
 #pragma once
 
 #include "train/stage.h"
@@ -14,7 +14,9 @@
 namespace tilewright {
 
 struct RolloutStage {
-  bool reinforce = true;  // false: expert iteration
+  std::string_view name;
+  bool reinforce = true;           // false: expert iteration
+  const Worlds* worlds = nullptr;  // whose tables
   LanguageModel* model = nullptr;
   const LanguageModel* before = nullptr;  // as the stage began: what its gate compares with
   Trainer* trainer = nullptr;

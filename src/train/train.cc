@@ -14,6 +14,7 @@
 #include <algorithm>
 #include <array>
 #include <chrono>
+#include <iterator>
 #include <memory>
 #include <set>
 
@@ -23,12 +24,14 @@ namespace {
 using Json = nlohmann::json;
 using Fault = std::function<bool(std::string_view, std::int64_t)>;
 
-constexpr std::array<StageInfo, 5> kStages = {{
+constexpr std::array<StageInfo, 6> kStages = {{
     {"corpus", "", "random legal and expert programs with the cost model's score, recorded trials"},
     {"pretrain", "corpus", "next words of the whole corpus"},
     {"sft", "pretrain", "next words of the best tenth of what was measured"},
-    {"rl", "sft", "reinforcement on tables of shapes that are not held out"},
-    {"ei", "sft", "the control: expert iteration with as many measurements"},
+    {"general", "sft",
+     "reinforcement on tables of operations that are no products, if there are any"},
+    {"rl", "general", "reinforcement on tables of shapes that are not held out"},
+    {"ei", "general", "the control: expert iteration with as many measurements"},
 }};
 
 const StageInfo* find_stage(std::string_view name) {
@@ -121,6 +124,8 @@ class Run {
     CorpusOptions options;
     options.device = input_.plan.device;
     options.problems = training_shapes(options.device, input_.plan.shapes, input_.plan.seed);
+    std::ranges::copy(training_operations(options.device, input_.plan.operations, input_.plan.seed),
+                      std::back_inserter(options.problems));
     options.random_programs = input_.plan.random_programs;
     options.seed = input_.plan.seed;
     const Corpus corpus = Corpus::make(options, trials_to_learn_from());
@@ -150,8 +155,10 @@ class Run {
   // their shapes, in any type or layout, is in the corpus.
   [[nodiscard]] std::vector<Trial> trials_to_learn_from() const {
     std::set<std::array<std::int64_t, 3>> left_out;
-    for (const ReplayWorld& world : input_.worlds.choice) {
-      left_out.insert({world.problem.m, world.problem.n, world.problem.k});
+    for (const Worlds* worlds : {&input_.worlds, &input_.operations}) {
+      for (const ReplayWorld& world : worlds->choice) {
+        left_out.insert({world.problem.m, world.problem.n, world.problem.k});
+      }
     }
     std::vector<Trial> out;
     for (const Trial& trial : input_.trials) {
@@ -193,6 +200,11 @@ class Run {
   Result<Gate> learn(const std::string& name, const StageInfo& info) {
     Result<LanguageModel> model = weights_before(info);
     if (!model) return tl::unexpected(model.error());
+    const Worlds& worlds = name == "general" ? input_.operations : input_.worlds;
+    if (name == "general" && worlds.train.empty()) {
+      if (Status s = model->save(weights_of(name)); !s) return tl::unexpected(s.error());
+      return Gate{true, "nothing was learned: no table of an operation besides gemm", {}};
+    }
     say(fmt::format("{}: {} parameters on {}", name, model->parameters(), model->device()));
     const LanguageModel before = model->clone();
     Trainer trainer(*model, options_of(name));
@@ -204,7 +216,8 @@ class Run {
       texts = *std::move(read);
       stage = make_text_stage({name == "sft", &*model, &trainer, &input_, &texts});
     } else {
-      stage = make_rollout_stage({name == "rl", &*model, &before, &trainer, &input_});
+      stage = make_rollout_stage(
+          {info.name, name != "ei", &worlds, &*model, &before, &trainer, &input_});
     }
     const Result<Gate> gate =
         run_stage(*stage, trainer, {input_.folder / name, input_.log, input_.stop, fault_});
@@ -229,9 +242,10 @@ class Run {
       if (at == stages.end()) continue;
       const Json numbers = at->value("numbers", Json::object());
       const double after = numbers.value("choice_best16", 0.0);
-      offer("sft", after - numbers.value("choice_best16_gain", 0.0));
+      offer("general", after - numbers.value("choice_best16_gain", 0.0));
       offer(name, after);
     }
+    // What other operations taught is judged with rl, on products.
     for (const std::string_view name : {"sft", "pretrain"}) {
       if (best.empty() && stages.contains(std::string(name))) best = name;
     }
@@ -264,8 +278,7 @@ Result<std::vector<std::string>> stages_of(std::span<const std::string> words) {
     std::vector<std::string_view> known = {"all"};
     for (const StageInfo& info : kStages) known.push_back(info.name);
     return fail(ErrorCode::usage, fmt::format("there is no stage '{}'", word),
-                fmt::format("stages: {} (reinforcement on other kernels is not built)",
-                            fmt::join(known, ", ")));
+                fmt::format("stages: {}", fmt::join(known, ", ")));
   }
   if (out.empty()) return fail(ErrorCode::usage, "no stage was named", "such as: all");
   return out;

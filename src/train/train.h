@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // A training run: stages in their order, each from the weights of the one before.
 //
-//   corpus -> pretrain -> sft -> rl        and beside rl, from the same weights and for as many
-//                              -> ei       measurements, expert iteration
+//   corpus -> pretrain -> sft -> general -> rl    and beside rl, from the same weights and for as
+//                                        -> ei    many measurements, expert iteration
 //
-// CUDA-L2 has a stage between sft and rl, reinforcement on other kernels than matrix products. It
-// is not here: the program language has no such kernels yet.
+// general is CUDA-L2's stage of kernels in general (section 3 of the paper): reinforcement on the
+// operations that are no products. Without tables of any it passes its weights on.
 //
 // A run is a folder: run.json (plan, gates, numbers), <stage>/ (log, checkpoint),
 // <stage>.safetensors, and weights.safetensors, the best of them. The same call goes on with what

@@ -2,6 +2,7 @@
 // The corpus: nothing of a held-out shape, everything from the seed; the archive beside it.
 #include "train/corpus.h"
 
+#include "device/invented_gpu.h"
 #include "train/archive.h"
 #include "train/landscape.h"
 
@@ -84,6 +85,35 @@ TEST(Corpus, FollowsFromItsSeedAndSurvivesItsFile) {
   }
   EXPECT_FALSE(Corpus::parse("", avx512_device(2)));
   EXPECT_FALSE(Corpus::parse(corpus.text(), avx512_device(4))) << "of another device";
+}
+
+TEST(Corpus, HasTheOperationsThatAreNoProducts) {
+  for (const Device& device : {avx512_device(2), invented_h200()}) {
+    CorpusOptions options;
+    options.device = device;
+    options.problems = training_operations(device, 24, 1);
+    options.random_programs = 4;
+    ASSERT_EQ(options.problems.size(), 24u);
+    EXPECT_EQ(training_operations(device, 24, 1), options.problems);
+    EXPECT_NE(training_operations(device, 24, 2), options.problems);
+    std::set<Op> seen;
+    for (const Problem& problem : options.problems) {
+      EXPECT_TRUE(check(problem)) << to_text(problem);
+      EXPECT_EQ(parse_problem(to_text(problem)).value(), problem);
+      EXPECT_EQ(split_of(problem), "train");
+      seen.insert(problem.op);
+    }
+    EXPECT_EQ(seen.size(), 6u);
+    const Corpus corpus = Corpus::make(options, {});
+    EXPECT_EQ(corpus.shapes().size(), 24u);
+    for (const ShapeExamples& shape : corpus.shapes()) {
+      for (const Example& example : shape.modelled) {
+        EXPECT_TRUE(is_legal(example.program, shape.problem, device)) << example.program.text();
+      }
+    }
+    Rng rng(1);
+    for (int i = 0; i < 30; ++i) EXPECT_TRUE(draw_learning_text(corpus, {}, rng));
+  }
 }
 
 TEST(Corpus, FineTuningSeesTheBestTenthOfWhatWasMeasured) {

@@ -20,6 +20,13 @@ inline double landscape_us(const Problem& problem, const Program& program) {
   const auto off = [](double value, double best) {
     return std::abs(std::log2((value + 1) / (best + 1)));
   };
+  if (!problem.is_gemm()) {
+    const bool wide = problem.n >= 1024;
+    const double log_time = 0.4 * off(static_cast<double>(program.number("unroll")), 4) +
+                            (program.word("isa") == (wide ? "avx512" : "avx2") ? 0 : 0.6) +
+                            (program.word("passes") == "joint" ? 0 : 0.6);
+    return 1e-4 * problem.flop() / 1e3 * std::exp(log_time) + 1;
+  }
   const bool few_rows = problem.m <= 32, narrow = problem.n <= 1024;
   const bool direct = program.word("form") == "direct";
   const double log_time = 0.25 * off(static_cast<double>(program.number("mr")), few_rows ? 3 : 11) +
@@ -64,10 +71,11 @@ inline std::vector<Problem> landscape_shapes(const std::string& split, std::size
 
 // Tables of `programs` common programs (fewer where some are not legal).
 inline std::vector<Trial> landscape_table(const std::vector<Problem>& problems,
-                                          std::size_t programs) {
+                                          std::size_t programs,
+                                          const char* like = "64x1536x1024 f16 acc=f32 nn") {
   const Device device = avx512_device(2);
   PolicyContext context;
-  context.problem = parse_problem("64x1536x1024 f16 acc=f32 nn").value();
+  context.problem = parse_problem(like).value();
   context.device = device;
   context.seed = 3;
   const std::vector<Program> common = make_policy("random", context).value()->propose(programs);
@@ -80,6 +88,22 @@ inline std::vector<Trial> landscape_table(const std::vector<Problem>& problems,
     }
   }
   return trials;
+}
+
+// The same of softmax, whose best programs depend on the columns.
+inline std::vector<Problem> landscape_rows(const std::string& split, std::size_t count) {
+  std::vector<Problem> out;
+  for (std::int64_t m = 64; m <= 4096 && out.size() < count; m *= 2) {
+    for (std::int64_t n = 256; n <= 4096 && out.size() < count; n += 128) {
+      Problem p;
+      p.op = Op::softmax;
+      p.m = m;
+      p.n = n;
+      p.k = 1;
+      if (split_of(p) == split) out.push_back(p);
+    }
+  }
+  return out;
 }
 
 inline TrainInput landscape_input(const std::filesystem::path& folder, std::size_t train,
@@ -95,6 +119,17 @@ inline TrainInput landscape_input(const std::filesystem::path& folder, std::size
   input.trials = landscape_table(shapes, programs);
   input.worlds = divide(make_worlds(input.trials, input.plan.device, 16, nullptr));
   return input;
+}
+
+// Tables of softmax besides, which the stage `general` learns on.
+inline void add_rows(TrainInput& input, std::size_t train, std::size_t held_out,
+                     std::size_t programs) {
+  std::vector<Problem> rows = landscape_rows("train", train);
+  const std::vector<Problem> others = landscape_rows("held-out", held_out);
+  rows.insert(rows.end(), others.begin(), others.end());
+  const std::vector<Trial> trials = landscape_table(rows, programs, "softmax 512x1024 f16");
+  input.operations = divide(make_worlds(trials, input.plan.device, 16, nullptr));
+  input.trials.insert(input.trials.end(), trials.begin(), trials.end());
 }
 
 }  // namespace tilewright

@@ -18,12 +18,14 @@
 namespace tilewright {
 namespace {
 
-const std::vector<std::string> kAll = {"corpus", "pretrain", "sft", "rl", "ei"};
+const std::vector<std::string> kAll = {"corpus", "pretrain", "sft", "general", "rl", "ei"};
 
 TrainInput tiny_input(const std::filesystem::path& folder) {
   TrainInput input = landscape_input(folder, 4, 2, 30);
+  add_rows(input, 3, 2, 30);
   TrainPlan& plan = input.plan;
   plan.shapes = 3;
+  plan.operations = 2;
   plan.random_programs = 6;
   plan.pretrain_steps = 5;
   plan.sft_steps = 2;
@@ -71,7 +73,7 @@ TEST(Resume, AfterFaultsAtStepsAndCheckpointsTheSameRunComesOut) {
   EXPECT_GE(crashes, 5);
   const auto result = train(kAll, tiny_input(broken.path()));
   ASSERT_TRUE(result) << result.error().message;
-  expect_same_run(whole.path(), broken.path(), {"pretrain", "sft", "rl", "ei"});
+  expect_same_run(whole.path(), broken.path(), {"pretrain", "sft", "general", "rl", "ei"});
   // A third call has nothing to do, and one with other numbers is refused.
   const auto again = train(kAll, tiny_input(broken.path()));
   ASSERT_TRUE(again);
@@ -93,7 +95,7 @@ TEST(Resume, AProcessKilledAtAnyMomentGoesOn) {
   }
   const auto command = [&](const std::string& out) {
     const nlohmann::json request = {
-        {"stages", {"corpus", "pretrain", "sft", "rl"}},
+        {"stages", {"corpus", "pretrain", "sft", "general", "rl"}},
         {"out", (folder.path() / out).string()},
         {"size", "xs"},
         {"compute", "cpu"},
@@ -144,16 +146,16 @@ TEST(PlanNumbers, AreSetByNameWithinTheirLimits) {
 TEST(StageList, NamesWhatIsThereAndWhatIsNot) {
   const std::vector<std::string> backwards = {"rl", "corpus"};
   EXPECT_EQ(stages_of(backwards).value(), (std::vector<std::string>{"corpus", "rl"}));
-  const std::vector<std::string> general = {"general"};
-  const auto unknown = stages_of(general);
+  const std::vector<std::string> distil = {"distil"};
+  const auto unknown = stages_of(distil);
   ASSERT_FALSE(unknown);
-  EXPECT_NE(unknown.error().hint.find("not built"), std::string::npos);
+  EXPECT_NE(unknown.error().hint.find("general"), std::string::npos);
   // A stage without the one before it says what to do.
   const ScratchFolder folder;
   const std::vector<std::string> rl = {"rl"};
   const auto early = train(rl, tiny_input(folder.path()));
   ASSERT_FALSE(early);
-  EXPECT_NE(early.error().hint.find("tilewright train sft rl"), std::string::npos);
+  EXPECT_NE(early.error().hint.find("tilewright train general rl"), std::string::npos);
 }
 
 }  // namespace
