@@ -75,7 +75,7 @@ TEST(Train, AFirstStageRunsAndWrongWordsAreRefused) {
   EXPECT_THAT(train({"corpus"}).output, HasSubstr("(earlier)"));
   const Completion early = train({"rl"});
   EXPECT_EQ(early.exit_code, 2);
-  EXPECT_THAT(early.output, HasSubstr("sft"));
+  EXPECT_THAT(early.output, HasSubstr("tilewright train general rl"));
   EXPECT_EQ(train({"general"}).exit_code, 2);
 }
 

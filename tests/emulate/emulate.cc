@@ -166,12 +166,9 @@ Operands operands_of(const EmulatedCall& call) {
         }
       }
     };
-    if (p.op == Op::conv2d) {
-      fill(out.a, p.a_rows(), p.a_cols(), p.a_stride(), p.a_rows());
-    } else {
-      p.a_transposed ? fill(out.a, k, m, p.a_stride(), p.a_rows())
-                     : fill(out.a, m, k, p.a_stride(), p.a_rows());
-    }
+    const bool image = p.op == Op::conv2d;  // all of it is read
+    const std::int64_t rows = p.a_transposed ? k : m, columns = p.a_transposed ? m : k;
+    fill(out.a, image ? p.a_rows() : rows, image ? p.a_cols() : columns, p.a_stride(), p.a_rows());
     if (call.same_b && entry > 0) continue;
     p.b_transposed ? fill(out.b, n, k, p.b_stride(), p.b_rows())
                    : fill(out.b, k, n, p.b_stride(), p.b_rows());
