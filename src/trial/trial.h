@@ -64,6 +64,7 @@ struct Trial {
   std::map<std::string, BaselineTime> baselines;
   double max_abs_error = 0, max_bound_ratio = 0, norm_ratio = 0;
   bool repeatable = true;
+  bool cut_short = false;  // a final timing of a search that was interrupted: it may go on
   double compile_seconds = 0, total_seconds = 0;
   double proof_seconds = 0, timing_seconds = 0;  // parts of the total
   std::string binary_hash;

@@ -62,6 +62,7 @@ constexpr Field<Trial, int> kIntegers[] = {
 constexpr Field<Trial, std::uint64_t> kSeeds[] = {{"seed", &Trial::seed}};
 constexpr Field<Trial, std::int64_t> kTimes[] = {{"unix_ms", &Trial::unix_ms}};
 constexpr Field<Trial, bool> kFlags[] = {{"repeatable", &Trial::repeatable}};
+constexpr Field<Trial, bool> kRareFlags[] = {{"cut_short", &Trial::cut_short}};
 
 constexpr Field<BaselineTime, double> kBaselineNumbers[] = {
     {"time_us", &BaselineTime::time_us},       {"ratio_low", &BaselineTime::ratio_low},
@@ -73,7 +74,7 @@ constexpr Field<BaselineTime, std::string> kBaselineTexts[] = {
     {"choice", &BaselineTime::choice},
 };
 constexpr Field<BaselineTime, bool> kBaselineFlags[] = {{"headline", &BaselineTime::headline}};
-// Not written where there is none, so that other lines stay as they were.
+// Not written where there is none, as the flags above that are rare: other lines stay as they were.
 constexpr Field<BaselineTime, std::string> kBaselineExact[] = {
     {"algorithm", &BaselineTime::algorithm}};
 
@@ -262,6 +263,7 @@ std::string to_json(const Trial& trial) {
   write_fields(object, trial, kTexts);
   write_fields(object, trial, kNumbers);
   write_fields(object, trial, kFlags);
+  if (trial.cut_short) write_fields(object, trial, kRareFlags);
   write_fields(object, trial, kIntegers);
   write_fields(object, trial, kSeeds);
   write_fields(object, trial, kTimes);
@@ -299,6 +301,9 @@ Result<Trial> trial_from_json(std::string_view line) {
   if (auto s = read_fields(object, trial, kTexts, "trial"); !s) return tl::unexpected(s.error());
   if (auto s = read_fields(object, trial, kNumbers, "trial"); !s) return tl::unexpected(s.error());
   if (auto s = read_fields(object, trial, kFlags, "trial"); !s) return tl::unexpected(s.error());
+  if (auto s = read_fields(object, trial, kRareFlags, "trial"); !s) {
+    return tl::unexpected(s.error());
+  }
   if (auto s = read_fields(object, trial, kIntegers, "trial"); !s) return tl::unexpected(s.error());
   if (auto s = read_fields(object, trial, kSeeds, "trial"); !s) return tl::unexpected(s.error());
   if (auto s = read_fields(object, trial, kTimes, "trial"); !s) return tl::unexpected(s.error());

@@ -215,12 +215,14 @@ struct ProblemTuner::State {
     EvaluationPlan plan = final_plan(result_.problem, bench_.device, bench_.options.mode,
                                      final_baselines(), bench_.options.effort);
     std::erase_if(plan.unpaired, [&](const std::string& name) { return !wanted(name); });
+    const bool cut_short = stopped() && !dry_ && trials_left() > 0;
     Finalists line(screened_, finalists());
     while (const auto candidate = line.next(stopped() || past_deadline())) {
       Result<CompileResult> built = binary_of(*candidate);
       if (!built) return tl::unexpected(built.error());
       Result<Trial> trial = workbench_->evaluate(*built, plan);
       if (!trial) return tl::unexpected(trial.error());
+      trial->cut_short = cut_short;
       if (Status status = record(candidate->program, *trial); !status) return status;
       final_seconds_ = trial->total_seconds - trial->compile_seconds;
       report(*trial);

@@ -31,7 +31,8 @@ bool stopped(const TuneOptions& options) {
   return options.stop != nullptr && options.stop->load(std::memory_order_relaxed);
 }
 
-// The final trial that an earlier start of the same run left behind.
+// The final trial that an earlier start of the same run left behind, unless that was interrupted
+// before its search was over.
 Result<std::optional<Trial>> finished_before(const Bench& bench, const Problem& problem) {
   TrialQuery query;
   query.problem = to_text(problem);
@@ -42,6 +43,7 @@ Result<std::optional<Trial>> finished_before(const Bench& bench, const Problem& 
   query.outcome = Outcome::ok;
   Result<std::vector<Trial>> found = bench.database.select(query);
   if (!found) return tl::unexpected(found.error());
+  std::erase_if(*found, [](const Trial& trial) { return trial.cut_short; });
   if (found->empty()) return std::optional<Trial>();
   return std::optional<Trial>(
       *std::ranges::max_element(*found, {}, [](const Trial& t) { return t.speedup(); }));

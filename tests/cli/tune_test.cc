@@ -152,6 +152,35 @@ TEST(Tune, CtrlCSavesAndExitsWith130) {
   }
 }
 
+TEST(Tune, WhatCtrlCCutShortGoesOn) {
+  const Place place;
+  const std::vector<std::string> tune = {
+      "--skip-self-check", "tune",  "64x256x256 f16 nn", "--budget", "14 trials",
+      "--policy",          "random"};
+  const pid_t pid = start(place, tune);
+  for (int i = 0; i < 6000 && !std::filesystem::exists(place.file("tuning.db")); ++i) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  }
+  int status = 0;
+  if (!wait_for(pid, status, std::chrono::milliseconds(1200))) {
+    kill(pid, SIGINT);
+    ASSERT_TRUE(wait_for(pid, status, std::chrono::seconds(60)));
+  }
+  const auto screens = [&place] {
+    return std::ranges::count(trials_in(place), "screen", &Trial::stage);
+  };
+  const bool early = screens() < 14;
+  for (const Trial& trial : trials_in(place)) {
+    if (trial.stage == "final") EXPECT_EQ(trial.cut_short, early);
+  }
+  const Completion last = run_in(place, tune);
+  EXPECT_EQ(last.exit_code, 0) << last.output;
+  EXPECT_EQ(screens(), 14);
+  EXPECT_TRUE(std::ranges::any_of(trials_in(place), [](const Trial& trial) {
+    return trial.stage == "final" && !trial.cut_short;
+  }));
+}
+
 // CASES C18: a time budget is kept to within one candidate, and what was skipped is said.
 TEST(Tune, ATimeBudgetIsKept) {
   const Place place;

@@ -1,15 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-// The kernels of the families sm80 and sm90 on a device: programs drawn from the legal space, for
-// ragged sizes, all layouts, types and scalings, each through the whole proof with its ragged
-// neighbours. CudaFamilies.Small is what scripts/sanitize_gpu.sh runs under compute-sanitizer.
+// The kernels of all families on a device: programs drawn from the legal space, for ragged sizes,
+// all layouts, types and scalings, each through the whole proof with its ragged neighbours.
+// CudaFamilies.Small is what scripts/sanitize_gpu.sh runs under compute-sanitizer.
 #include "base/file.h"
 #include "base/scratch_folder.h"
 #include "compile/compile.h"
 #include "device/cuda/detect.h"
 #include "execute/cuda/cuda_worker.h"
+#include "execute/cuda/mirror.h"
 #include "launch/cuda/call.h"
 #include "program/space.h"
 #include "verify/cuda/cuda_verifier.h"
+#include "verify/verify.h"
 
 #include "cuda_libraries.h"
 
@@ -88,21 +90,28 @@ class CudaFamilies : public ::testing::Test {
     bench->verifier = *std::move(verifier);
     return bench;
   }
-  // The proof of one kernel, as the loop has it.
-  void prove(Bench& bench, const CompileResult& built, bool quick) {
-    ASSERT_TRUE(built.binary) << built.finding.detail;
-    const Binary& binary = *built.binary;
-    const Problem& problem = bench.arena.problem();
-    const std::int64_t slots = slots_bound(binary.launch, problem, device_.cuda);
+  // One kernel, ready to be called; null if that failed.
+  std::unique_ptr<Session> session_of(DeviceArena& arena, const CompileResult& built) {
+    EXPECT_TRUE(built.binary) << built.finding.detail;
+    if (!built.binary) return nullptr;
+    const Launch& launch = built.binary->launch;
+    const Problem& problem = arena.problem();
+    const std::int64_t slots = slots_bound(launch, problem, device_.cuda);
     const int sms = device_.cuda.multiprocessors;
-    const auto workspace = workspace_bytes(binary.launch, problem, sms, slots);
-    const auto zeroed = zeroed_bytes(binary.launch, problem, sms, slots);
-    ASSERT_TRUE(workspace && zeroed);
-    bench.arena.use_workspace(*workspace, *zeroed);
-    auto opened = worker_->open(bench.arena, &binary, {});
-    ASSERT_TRUE(opened) << opened.error().message;
-    ASSERT_TRUE(opened->session) << opened->finding.rule << ": " << opened->finding.detail;
-    const Verdict verdict = bench.verifier->prove(*opened->session, quick, !binary.launch.m);
+    const auto workspace = workspace_bytes(launch, problem, sms, slots);
+    const auto zeroed = zeroed_bytes(launch, problem, sms, slots);
+    EXPECT_TRUE(workspace && zeroed);
+    if (!workspace || !zeroed) return nullptr;
+    arena.use_workspace(*workspace, *zeroed);
+    auto opened = worker_->open(arena, &*built.binary, {});
+    EXPECT_TRUE(opened) << opened.error().message;
+    if (!opened) return nullptr;
+    EXPECT_TRUE(opened->session) << opened->finding.rule << ": " << opened->finding.detail;
+    return std::move(opened->session);
+  }
+  // Its proof, as the loop has it.
+  static void prove(Verifier& verifier, Session& session, const Binary& binary, bool quick) {
+    const Verdict verdict = verifier.prove(session, quick, !binary.launch.m);
     EXPECT_TRUE(verdict.finding.ok()) << name_of(verdict.finding.outcome) << ", "
                                       << verdict.finding.rule << ": " << verdict.finding.detail;
   }
@@ -114,7 +123,30 @@ class CudaFamilies : public ::testing::Test {
     ASSERT_TRUE(bench);
     for (const Candidate& candidate : candidates(family, *problem, count, 77)) {
       SCOPED_TRACE(text + "\n" + candidate.program.text());
-      prove(*bench, candidate.built, quick);
+      if (const auto session = session_of(bench->arena, candidate.built)) {
+        prove(*bench->verifier, *session, *candidate.built.binary, quick);
+      }
+    }
+  }
+
+  // An operation that the checker's kernels do not know: the host judges a mirror of the operands.
+  void prove_mirrored(const char* family, const std::string& text, int count) {
+    const auto problem = parse_problem(text);
+    ASSERT_TRUE(problem) << text;
+    auto arena = DeviceArena::create(*context_, *problem, 2, std::int64_t{64} << 20);
+    ASSERT_TRUE(arena) << arena.error().message;
+    arena->use_workspace(0, 0);
+    const auto mirror = OperandMirror::create(*arena);
+    ASSERT_TRUE(mirror) << mirror.error().message;
+    HostVerifier verifier((*mirror)->arena(), VerifyOptions{.seed = 5});
+    verifier.arm();
+    ASSERT_TRUE((*mirror)->upload((*mirror)->all()));
+    for (const Candidate& candidate : candidates(family, *problem, count, 78)) {
+      SCOPED_TRACE(text + "\n" + candidate.program.text());
+      std::unique_ptr<Session> session = session_of(*arena, candidate.built);
+      if (!session) continue;
+      session = (*mirror)->mirrored(std::move(session));
+      prove(verifier, *session, *candidate.built.binary, false);
     }
   }
 
@@ -132,6 +164,20 @@ TEST_F(CudaFamilies, Sm80) {
         "gemm 200x328x456 f16 nt acc=f16", "gemm 1x1000x513 f16 nn",
         "gemm 70x66x90 f16 nn lda=92 ldc=67"}) {
     prove("sm80", text, 10, false);
+  }
+}
+
+TEST_F(CudaFamilies, Operations) {
+  for (const auto& [family, text] : {std::pair{"cuda-rows", "softmax 37x333 f16"},
+                                     {"cuda-rows", "softmax 64x1024 bf16 out=f32"},
+                                     {"cuda-rows", "layernorm 41x520 bf16"},
+                                     {"cuda-rows", "reduce 33x1000 f16 fn=sum"},
+                                     {"cuda-rows", "map 50x264 f16 fn=gelu"},
+                                     {"cuda-transpose", "transpose 130x77 f16"},
+                                     {"sm80", "conv2d 2x9x11x16 3x3x24 f16 pad=1"},
+                                     {"sm80", "conv2d 1x30x30x3 7x7x64 bf16 stride=2 pad=3"},
+                                     {"sm80", "conv2d 1x14x14x64 3x3x64 f16 pad=1 out=f32"}}) {
+    prove_mirrored(family, text, 8);
   }
 }
 
@@ -167,7 +213,10 @@ TEST_F(CudaFamilies, TheExampleFromOutside) {
   ASSERT_TRUE(launch) << launch.error().message;
   const auto bench = bench_for(*parse_problem("gemm 133x77x301 f16 nn"));
   ASSERT_TRUE(bench);
-  prove(*bench, compiler_->compile(foreign_source(*text, *launch, device_)), false);
+  const CompileResult built = compiler_->compile(foreign_source(*text, *launch, device_));
+  const auto session = session_of(bench->arena, built);
+  ASSERT_TRUE(session);
+  prove(*bench->verifier, *session, *built.binary, false);
 }
 
 // Little work per call, every kind of main loop and epilogue.

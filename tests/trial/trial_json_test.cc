@@ -56,6 +56,7 @@ Trial some_trial(Rng& rng) {
   }
   trial.outcome = static_cast<Outcome>(rng.below(kOutcomeNames.size()));
   trial.repeatable = rng.below(2) == 0;
+  trial.cut_short = rng.below(2) == 0;
   trial.seed = rng.next64();
   trial.unix_ms = static_cast<std::int64_t>(rng.next64());
   trial.program_language = static_cast<int>(rng());
