@@ -100,11 +100,10 @@ class Rows:
     """What takes a row to a row or to one number: softmax, layernorm, reduce and map."""
 
     def __init__(self, torch, request):
-        self.torch = torch
         self.m, self.n = request["m"], request["n"]
         functional = torch.nn.functional
         self.name = request.get("function") or request["op"]
-        self.function = {
+        self.call = {
             "softmax": lambda a, out: torch.softmax(a, -1, out=out),
             "layernorm": lambda a, b, _: functional.layer_norm(a, (self.n,), b[0], b[1], 1e-5),
             "sum": lambda a, out: torch.sum(a, -1, keepdim=True, out=out),
@@ -119,13 +118,10 @@ class Rows:
         columns = 1 if self.name in ("sum", "max") else self.n
         return (random(self.m, self.n), *scale_and_shift), empty(self.m, columns)
 
-    def call(self, *inputs_and_out):
-        return self.function(*inputs_and_out)
-
     def reference(self, chosen, a, *rest):
         """The exact result, and what arithmetic in f32 may be off by."""
         x = a.index_select(0, chosen).double()
-        exact = self.function(x, *(r.double() for r in rest), x.new_empty(0))
+        exact = self.call(x, *(r.double() for r in rest), x.new_empty(0))
         terms = self.n if self.name in ("sum", "layernorm") else 16
         magnitude = exact.abs()
         if self.name == "sum":
@@ -200,11 +196,7 @@ class Bench:
         self.graphs = {}
         for index in range(len(self.sets)):
             self.call(index)
-        self.wait()
-
-    def wait(self):
-        if DEVICE == "cuda":
-            self.torch.cuda.synchronize()
+        torch.cuda.synchronize()
 
     def call(self, index):
         inputs, out = self.sets[index % len(self.sets)]

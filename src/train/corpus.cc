@@ -15,6 +15,8 @@
 #include <array>
 #include <charconv>
 #include <cmath>
+#include <functional>
+#include <iterator>
 #include <limits>
 #include <map>
 #include <numeric>
@@ -372,17 +374,30 @@ Problem draw_convolution(Rng& rng, bool gpu) {
   return p;
 }
 
+// Up to `count` different ones of draw(turn), valid and not held out.
+std::vector<Problem> different_problems(std::size_t count,
+                                        const std::function<Problem(std::size_t)>& draw) {
+  std::vector<Problem> out;
+  std::set<std::string> had;
+  for (std::size_t turn = 0; out.size() < count && turn < 100 * count + 100; ++turn) {
+    const Problem p = draw(turn);
+    if (!check(p) || split_of(p) == "held-out" || !had.insert(to_text(p)).second) continue;
+    out.push_back(p);
+  }
+  return out;
+}
+
 }  // namespace
 
 std::vector<Problem> training_operations(const Device& device, std::size_t count,
                                          std::uint64_t seed) {
   Rng rng(seed, kOperationStream);
   const bool gpu = device.kind == DeviceKind::cuda;
-  std::vector<Problem> out;
-  std::set<std::string> had;
-  for (std::size_t tries = 0; out.size() < count && tries < 100 * count + 100; ++tries) {
-    const Operation& operation = operations()[tries % operations().size()];
-    if (operation.op == Op::gemm) continue;
+  std::vector<Operation> others;
+  std::ranges::copy_if(operations(), std::back_inserter(others),
+                       [](const Operation& operation) { return operation.op != Op::gemm; });
+  return different_problems(count, [&](std::size_t turn) {
+    const Operation& operation = others[turn % others.size()];
     Problem p;
     if (operation.op == Op::conv2d) {
       p = draw_convolution(rng, gpu);
@@ -396,28 +411,22 @@ std::vector<Problem> training_operations(const Device& device, std::size_t count
       }
     }
     if (rng.below(4) == 0) p.in = p.out = ElementType::bf16;
-    if (!check(p) || split_of(p) == "held-out" || !had.insert(to_text(p)).second) continue;
-    out.push_back(p);
-  }
-  return out;
+    return p;
+  });
 }
 
 std::vector<Problem> training_shapes(const Device& device, std::size_t count, std::uint64_t seed) {
   Rng rng(seed, kShapeStream);
   const bool gpu = device.kind == DeviceKind::cuda;
-  std::vector<Problem> out;
-  std::set<std::string> had;
-  for (std::size_t tries = 0; out.size() < count && tries < 100 * count + 100; ++tries) {
+  return different_problems(count, [&](std::size_t) {
     Problem p;
     p.m = gpu ? draw_size(rng, 6, 13) : draw_size(rng, 0, 8);
     p.n = gpu ? draw_size(rng, 6, 13) : draw_size(rng, 7, 11);
     p.k = gpu ? draw_size(rng, 6, 13) : draw_size(rng, 7, 11);
     if (rng.below(4) == 0) p.in = p.out = ElementType::bf16;
     if (rng.below(4) == 0) p.b_transposed = true;
-    if (split_of(p) == "held-out" || !had.insert(to_text(p)).second) continue;
-    out.push_back(p);
-  }
-  return out;
+    return p;
+  });
 }
 
 }  // namespace tilewright

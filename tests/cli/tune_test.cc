@@ -125,6 +125,13 @@ TEST(Tune, KilledTwentyTimesItResumes) {
   EXPECT_EQ(screened.size(), 9U) << "three programs for each of three problems";
 }
 
+// A search has begun once it has its database.
+void wait_for_search(const Place& place) {
+  for (int i = 0; i < 6000 && !std::filesystem::exists(place.file("tuning.db")); ++i) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  }
+}
+
 // CASES C06: Ctrl-C during compiling and timing.
 TEST(Tune, CtrlCSavesAndExitsWith130) {
   for (const int delay_ms : {400, 900, 1500}) {
@@ -132,10 +139,7 @@ TEST(Tune, CtrlCSavesAndExitsWith130) {
     const pid_t pid = start(place, {"--skip-self-check", "tune", "64x256x256 f16 nn", "--budget",
                                     "500 trials", "--policy", "random"});
     int status = 0;
-    // The search has begun once it has its database.
-    for (int i = 0; i < 6000 && !std::filesystem::exists(place.file("tuning.db")); ++i) {
-      std::this_thread::sleep_for(std::chrono::milliseconds(10));
-    }
+    wait_for_search(place);
     ASSERT_FALSE(wait_for(pid, status, std::chrono::milliseconds(delay_ms)));
     kill(pid, SIGINT);
     const bool ended = wait_for(pid, status, std::chrono::seconds(30));
@@ -158,9 +162,7 @@ TEST(Tune, WhatCtrlCCutShortGoesOn) {
       "--skip-self-check", "tune",  "64x256x256 f16 nn", "--budget", "14 trials",
       "--policy",          "random"};
   const pid_t pid = start(place, tune);
-  for (int i = 0; i < 6000 && !std::filesystem::exists(place.file("tuning.db")); ++i) {
-    std::this_thread::sleep_for(std::chrono::milliseconds(10));
-  }
+  wait_for_search(place);
   int status = 0;
   if (!wait_for(pid, status, std::chrono::milliseconds(1200))) {
     kill(pid, SIGINT);
