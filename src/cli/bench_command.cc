@@ -95,6 +95,7 @@ class BenchRun {
     Result<std::vector<BenchMode>> modes = modes_of(flags_, device_);
     if (!modes) return tl::unexpected(modes.error());
     modes_ = *std::move(modes);
+    if (modes_.front().mode == Mode::chained) form_ = Form::chained;
     context_ = context_of(cli_, device_);
     if (Status status = ask_the_library(); !status) return status;
     if (flags_.time) {
@@ -177,7 +178,7 @@ class BenchRun {
       if (!chosen) return tl::unexpected(chosen.error());
       argument = *std::move(chosen);
     }
-    Result<Candidate> candidate = read_candidate(argument, problem, device_);
+    Result<Candidate> candidate = read_candidate(argument, problem, device_, form_);
     if (!candidate) return tl::unexpected(candidate.error());
     return std::vector{Contender{*std::move(candidate), std::nullopt, std::move(algorithms)}};
   }
@@ -439,6 +440,7 @@ class BenchRun {
   std::optional<Database> database_;
   std::unique_ptr<Shop> shop_;
   Effort effort_ = Effort::normal;
+  Form form_ = Form::plain;             // of programs
   std::vector<std::string> baselines_;  // only these; empty: all
   std::optional<ServedKernels> served_;
   std::map<std::string, ServedRows> served_rows_;  // by mode
@@ -482,6 +484,7 @@ void add_bench(CLI::App& app, Cli& cli) {
       "  tilewright bench @demo --mode offline,server --format csv\n"
       "  tilewright bench --suite grid1000 --layouts nn,nt --mode offline,wall,server\n"
       "  tilewright bench --suite grid1000 --chosen-in RUN --mode server --gap-us 1000,10000\n"
+      "  tilewright bench --suite grid1000 --chosen-in RUN --mode chained\n"
       "  tilewright bench 'gemm 8x1024x3584 bf16 nn' --program '<program>'\n"
       "  tilewright bench --suite untuned200 --served --kernels build/kernels --effort sweep\n"
       "A second start of the same command on several problems continues where the first one "

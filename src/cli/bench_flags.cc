@@ -16,7 +16,8 @@ namespace tilewright {
 void declare_timing_flags(CLI::App& command, BenchFlags& flags) {
   command
       .add_option("--mode", flags.modes,
-                  "offline, hot, cold, server, wall (CUDA); several, comma-separated")
+                  "offline, hot, cold, server, wall (CUDA); several, comma-separated. Or chained "
+                  "(CUDA): as offline, with programmatic dependent launch on our side")
       ->delimiter(',')
       ->capture_default_str();
   command
@@ -87,11 +88,25 @@ Result<std::vector<BenchMode>> modes_of(const BenchFlags& flags, const Device& d
     const std::optional<Mode> mode = mode_from(name);
     if (!mode) {
       return fail(ErrorCode::usage, fmt::format("--mode: unknown mode '{}'", name),
-                  "modes: offline, hot, cold, server, wall (CUDA)");
+                  "modes: offline, hot, cold, server, wall (CUDA), chained (CUDA)");
     }
     if (*mode == Mode::wall && device.kind != DeviceKind::cuda) {
       return fail(ErrorCode::usage, "--mode wall: launches by the host are a matter of CUDA",
                   "on a CPU offline is what a caller sees");
+    }
+    if (*mode == Mode::chained) {
+      if (device.kind != DeviceKind::cuda) {
+        return fail(ErrorCode::usage, "--mode chained: kernels that overlap are a matter of CUDA");
+      }
+      if (flags.modes.size() > 1) {
+        return fail(ErrorCode::usage,
+                    "--mode chained goes with no other mode: its kernels are made for it",
+                    "measure it by a command of its own; report puts it beside the others");
+      }
+      if (flags.served || !flags.candidate.source_file.empty()) {
+        return fail(ErrorCode::usage, "--mode chained: only programs can be generated for it",
+                    "leave out --served and --source");
+      }
     }
     if (*mode != Mode::server || flags.gaps_us.empty()) add(*mode, 0);
     if (*mode != Mode::server) continue;

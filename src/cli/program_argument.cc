@@ -32,14 +32,14 @@ Result<Problem> problem_for(const Program& program, const std::string& text, con
 }
 
 Result<Candidate> read_candidate(const CandidateArgument& argument, const Problem& problem,
-                                 const Device& device) {
+                                 const Device& device, Form form) {
   if (argument.program.empty() == argument.source_file.empty()) {
     return fail(ErrorCode::usage, "give either --program or --source");
   }
   if (!argument.program.empty()) {
     Result<Program> program = parse_program(argument.program);
     if (!program) return tl::unexpected(program.error());
-    Result<Source> source = generate(*program, problem, device);
+    Result<Source> source = generate(*program, problem, device, form);
     if (!source) return tl::unexpected(source.error());
     return Candidate{program->text(), *std::move(source)};
   }

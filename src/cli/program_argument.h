@@ -26,7 +26,9 @@ struct Candidate {
   std::string name;  // Program::text() or source:<hash>
   Source source;
 };
+// `form`: of a program.
 [[nodiscard]] Result<Candidate> read_candidate(const CandidateArgument& argument,
-                                               const Problem& problem, const Device& device);
+                                               const Problem& problem, const Device& device,
+                                               Form form = Form::plain);
 
 }  // namespace tilewright

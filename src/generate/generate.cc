@@ -18,6 +18,8 @@ std::span<const EmbeddedFile> device_headers();  // src/CMakeLists.txt embeds th
 
 namespace {
 
+constexpr int kFirstChained = 90;  // compute capability with griddepcontrol
+
 std::vector<std::string_view> includes_of(std::string_view text) {
   std::vector<std::string_view> out;
   constexpr std::string_view kInclude = "#include \"";
@@ -71,7 +73,18 @@ Result<Source> generate(const Program& program, const Problem& problem, const De
                                               "alpha=any beta=any, not of '{}'",
                                               to_text(problem)));
   }
+  if (form == Form::chained && !(program.family().name.starts_with("sm") && problem.is_gemm() &&
+                                 device.cuda.capability >= kFirstChained)) {
+    return fail(ErrorCode::usage,
+                fmt::format("a chained kernel multiplies matrices on a CUDA device of compute "
+                            "capability 9.0 or later; asked for '{}' on {}",
+                            to_text(problem), device.fingerprint()));
+  }
   Source source = source_of(program, problem, device, form);
+  if (form == Form::chained) {
+    source.flags.emplace_back("--define-macro=TW_CHAINED");
+    source.launch.cuda.chained = true;
+  }
   collect_headers(source.text, source.headers);
   return source;
 }

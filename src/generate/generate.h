@@ -30,8 +30,9 @@ struct Source {
 
 // plain: the problem and nothing else; what is searched, proven and timed. served (CUDA): besides,
 // a bias and an activation chosen by each call, for kernels of the runtime library; the problem
-// must have alpha=any beta=any.
-enum class Form { plain, served };
+// must have alpha=any beta=any. chained (sm80 and sm90 programs of gemm, devices from 9.0 on): as
+// plain, but starts while the kernel before it on its stream still runs (device/chain.cuh).
+enum class Form { plain, served, chained };
 
 // `program` must be legal for (problem, device): check with refusals() first.
 [[nodiscard]] Result<Source> generate(const Program& program, const Problem& problem,

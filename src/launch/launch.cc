@@ -23,9 +23,10 @@ using nlohmann::json;
 // What each target knows; m, n and k only where a kernel serves one size.
 constexpr std::array<std::string_view, 7> kCpuFields = {"target", "symbol", "threads", "workspace",
                                                         "m",      "n",      "k"};
-constexpr std::array<std::string_view, 15> kCudaFields = {
-    "target",  "symbol",       "threads", "workspace", "m",         "n",         "k",     "grid",
-    "cluster", "shared_bytes", "zeroed",  "maps",      "arguments", "alignment", "before"};
+constexpr std::array<std::string_view, 16> kCudaFields = {
+    "target",    "symbol",    "threads", "workspace",    "m",      "n",
+    "k",         "grid",      "cluster", "shared_bytes", "zeroed", "maps",
+    "arguments", "alignment", "before",  "chained"};
 constexpr int kMostThreads = 4096;
 constexpr std::int64_t kSizeLimit = std::int64_t{1} << 40;
 

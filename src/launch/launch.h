@@ -67,6 +67,10 @@ struct CudaLaunch {
   std::vector<std::string> arguments;
   int alignment = 1;
   std::vector<LaunchStep> before;  // in this order
+  // Programmatic dependent launch: it may start before the kernel ahead of it on the stream has
+  // ended, and waits by itself (griddepcontrol.wait) before it touches memory. Not where steps run
+  // before.
+  bool chained = false;
   friend bool operator==(const CudaLaunch&, const CudaLaunch&) = default;
 };
 

@@ -15,7 +15,8 @@
 namespace tilewright {
 namespace {
 
-constexpr std::array<std::string_view, 5> kModeNames = {"offline", "hot", "cold", "server", "wall"};
+constexpr std::array<std::string_view, 6> kModeNames = {"offline", "hot",  "cold",
+                                                        "server",  "wall", "chained"};
 
 constexpr int kCalibrationCalls = 3;
 constexpr int kMostOfflineSets = 16;

@@ -13,8 +13,10 @@
 
 namespace tilewright {
 
-// wall: calls launched by the host back to back, on CUDA only (offline there is a replayed graph).
-enum class Mode { offline, hot, cold, server, wall };
+// On CUDA only: wall: calls launched by the host back to back (offline there is a replayed graph);
+// chained: as offline, but of a candidate that was generated for it (Form::chained), whose calls
+// overlap each other's launches.
+enum class Mode { offline, hot, cold, server, wall, chained };
 [[nodiscard]] std::string_view name_of(Mode mode);
 [[nodiscard]] std::optional<Mode> mode_from(std::string_view name);
 

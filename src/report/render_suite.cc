@@ -18,15 +18,16 @@ using nlohmann::json;
 using Align = TableColumn::Align;
 
 // The modes that have columns. Offline has no prefix: it is the headline. Where mode server was
-// measured with other gaps too, "server_10ms" has its columns after the usual ones.
+// measured with other gaps too, "server_10ms" has its columns after the usual ones, as has mode
+// chained where it was measured.
 constexpr std::string_view kModes[] = {"offline", "wall", "server"};
-constexpr std::string_view kServer = "server", kOtherServer = "server_";
+constexpr std::string_view kServer = "server", kOtherServer = "server_", kChained = "chained";
 
 std::vector<std::string> mode_columns(const std::vector<SuiteRow>& rows) {
   std::set<std::string> other;
   for (const SuiteRow& row : rows) {
     for (const auto& [mode, trial] : row.modes) {
-      if (mode.starts_with(kOtherServer)) other.insert(mode);
+      if (mode.starts_with(kOtherServer) || mode == kChained) other.insert(mode);
     }
   }
   std::vector<std::string> modes(std::begin(kModes), std::end(kModes));

@@ -19,6 +19,7 @@
 #include <cmath>
 #include <csignal>
 #include <cstring>
+#include <functional>
 
 namespace tilewright {
 namespace {
@@ -297,6 +298,21 @@ Entry entry_of(void* library, const std::string& symbol,
   return entry;
 }
 
+// Memory that the grid before still writes: NaN until it ends, then what it is, whatever was
+// written meanwhile.
+std::function<void()> late_end(std::vector<Guarded*> memory) {
+  std::vector<std::vector<std::byte>> kept;
+  for (Guarded* each : memory) {
+    kept.emplace_back(each->data(), each->data() + each->bytes());
+    std::memset(each->data(), emu::kPoison, kept.back().size());
+  }
+  return [memory = std::move(memory), kept = std::move(kept)] {
+    for (std::size_t i = 0; i < memory.size(); ++i) {
+      std::ranges::copy(kept[i], memory[i]->data());
+    }
+  };
+}
+
 // Everything of a run, in its own process; what is wrong goes to stderr.
 std::string run_here(const std::filesystem::path& object, const Launch& launch,
                      const EmulatedCall& call) {
@@ -366,6 +382,8 @@ std::string run_here(const std::filesystem::path& object, const Launch& launch,
   }
   grid.entry = entry.call;
   grid.arguments = arguments.pointers.data();
+  if (asked->chained)
+    grid.end_before = late_end({&operands.a, &operands.b, &operands.c, &workspace});
   emu::run(grid);
 
   for (const auto& [name, before, after] :
@@ -458,6 +476,7 @@ Result<Emulated> Emulated::compile(const Source& source, const std::filesystem::
                   "kernel.cc",
                   "-o",
                   "kernel.so"};
+  if (source.launch.cuda.chained) command.argv.emplace_back("-DTW_CHAINED");
   command.directory = folder;
   command.limit = std::chrono::minutes(5);
   auto done = tilewright::run(command);

@@ -10,6 +10,7 @@
 #include <cstdio>
 #include <numeric>
 #include <set>
+#include <utility>
 
 EmulatedDim3 threadIdx, blockIdx, blockDim, gridDim;
 
@@ -268,6 +269,11 @@ bool join(const char* name, std::uint64_t key, void* data) {
   meeting.present |= 1U << thread.lane;
   meeting.data[thread.lane] = data;
   return meeting.present == 0xffffffffU;
+}
+
+void wait_for_grids_before() {
+  pause_sometimes();
+  if (machine->grid.end_before) std::exchange(machine->grid.end_before, {})();
 }
 
 void run(const Grid& grid) {

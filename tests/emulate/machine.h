@@ -32,6 +32,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <deque>
+#include <functional>
 #include <map>
 #include <memory>
 #include <string>
@@ -73,6 +74,9 @@ struct Grid {
   void (*entry)(void**) = nullptr;
   void** arguments = nullptr;
   std::uint64_t seed = 0;
+  // What the grid before does at its end, which comes when the first thread of this one waits for
+  // it: the last moment, but for those CTAs that are begun behind.
+  std::function<void()> end_before = {};
 };
 
 // Runs a grid to its end. A fault is printed to stderr and ends the process with kFaultExit.

@@ -90,6 +90,29 @@ TEST_F(CudaKernelTest, LaunchesWithPackedArguments) {
   EXPECT_EQ(c[0], 1U);
 }
 
+TEST_F(CudaKernelTest, ClustersAndChainsAreAttributes) {
+  using ::testing::ElementsAre;
+  launch_.symbol = "tw_attributes";
+  const auto attributes = [this](const std::array<int, 3>& cluster, bool chained) {
+    launch_.cuda.cluster = cluster;
+    launch_.cuda.grid = {"4", "1", "1"};
+    launch_.cuda.chained = chained;
+    auto kernel = load("tw_attributes 8 8 8 4\n");
+    EXPECT_TRUE(kernel) << kernel.error().message;
+    std::array<std::uint32_t, 3> c = {};
+    CudaOperands operands;
+    operands.c = reinterpret_cast<cuda::Pointer>(c.data());
+    EXPECT_TRUE(kernel->launch(problem_, {64, 64, 64}, operands, 1, 0, nullptr));
+    return c;
+  };
+  constexpr std::uint32_t kCluster = cuda::kClusterDimension;
+  constexpr std::uint32_t kChain = cuda::kProgrammaticSerialization;
+  EXPECT_THAT(attributes({1, 1, 1}, false), ElementsAre(0U, 0U, 0U));
+  EXPECT_THAT(attributes({2, 1, 1}, false), ElementsAre(1U, kCluster, 0U));
+  EXPECT_THAT(attributes({1, 1, 1}, true), ElementsAre(1U, kChain, 0U));
+  EXPECT_THAT(attributes({2, 1, 1}, true), ElementsAre(2U, kCluster, kChain));
+}
+
 TEST_F(CudaKernelTest, StepsComeBeforeInOrder) {
   launch_.cuda.before = {{"tw_count", {"1", "1", "1"}, 32, {"a", "c", "workspace", "i32:N"}},
                          {"tw_count", {"2", "1", "1"}, 32, {"b", "c", "workspace", "i32:K"}}};

@@ -170,6 +170,15 @@ TEST(CudaCallTest, AMapOfACopyLiesInTheWorkspace) {
   EXPECT_EQ(s.resolve().value().maps[0].dimensions[2], 1U);
 }
 
+TEST(CudaCallTest, WhatHasStepsBeforeIsNotChained) {
+  Setting s;
+  EXPECT_FALSE(s.resolve().value().chained);
+  s.launch.cuda.chained = true;
+  EXPECT_TRUE(s.resolve().value().chained);
+  copy_a(s);
+  EXPECT_FALSE(s.resolve().value().chained);
+}
+
 TEST(CudaCallTest, Refusals) {
   struct Case {
     const char* part;

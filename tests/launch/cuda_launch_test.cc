@@ -33,6 +33,7 @@ Launch full() {
   launch.cuda.before = {
       {"tw_copy", {"cdiv(M,8)", "batch", "2"}, 256, {"a", "workspace", "i64:lda"}},
       {"tw_clear", {"1", "1", "1"}, 32, {}}};
+  launch.cuda.chained = true;
   launch.k = 4096;
   return launch;
 }
@@ -46,6 +47,7 @@ TEST(CudaLaunchJson, RoundTrip) {
   EXPECT_EQ(launch_from_json(to_json(plain)).value(), plain);
   EXPECT_EQ(launch_from_json(R"({"target":"cuda"})").value(), plain);
   EXPECT_THAT(to_json(plain), Not(HasSubstr("before")));
+  EXPECT_THAT(to_json(plain), Not(HasSubstr("chained")));
 }
 
 TEST(CudaLaunchJson, TheDocumentedExampleIsRead) {
@@ -127,6 +129,7 @@ TEST(CudaLaunchJson, RefusesAndNamesWhatIsWrong) {
            {R"("maps":[{"operand":"a","copy":{"at":1}}])", "unknown field 'at' in maps[0].copy"},
            {R"("maps":[{"operand":"a","copy":{"offset":-1}}])", "maps[0].copy.offset=-1"},
            {R"("maps":[{"operand":"a","copy":{"row_stride":"K+"}}])", "maps[0].copy.row_stride: "},
+           {R"("chained":1)", "chained=1 is neither true nor false"},
            {R"("before":{})", "before is not a list"},
            {R"("before":[{},{},{},{},{}])", "at most 4 steps"},
            {R"("before":["tw"])", "before[0] is not an object"},

@@ -169,6 +169,21 @@ INSTANTIATE_TEST_SUITE_P(Formats, SuiteText,
                                            Case{"csv", Format::csv}, Case{"json", Format::json}),
                          [](const auto& param) { return std::string(param.param.name); });
 
+TEST(SuiteReport, ChainedCallsHaveColumnsWhereTheyWereMeasured) {
+  std::vector<Trial> trials = invented_suite_trials();
+  const auto title_of = [&trials] {
+    const SuiteReport report = suite_report("invented", invented_suite(), trials);
+    const std::string csv = render_suite(report, Format::csv, {}).value();
+    return csv.substr(0, csv.find('\n'));
+  };
+  EXPECT_EQ(title_of().find("chained"), std::string::npos);
+  trials.push_back(
+      invented_step("gemm 64x128x256 f16 acc=f32 nn", "chained", 1, {3, 3, 3, 3}, "faster"));
+  EXPECT_NE(title_of().find(",chained_ours_us,chained_lt_auto_us,"), std::string::npos);
+  EXPECT_NE(title_of().find(",chained_ratio_low,chained_ratio,"), std::string::npos);
+  EXPECT_EQ(title_of().find("chained_ours_latency"), std::string::npos);
+}
+
 // Served calls with other gaps than the usual are a mode and columns of their own.
 TEST(SuiteReport, EachMeanGapHasItsColumns) {
   std::vector<Trial> trials = invented_suite_trials();

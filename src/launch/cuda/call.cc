@@ -119,6 +119,7 @@ class Resolver {
       }
       call.before.push_back(std::move(step));
     }
+    call.chained = launch_.cuda.chained && call.before.empty();
     return call;
   }
 

@@ -76,6 +76,7 @@ struct CudaCall {
   std::vector<MapDescription> maps;
   std::vector<CudaArgument> arguments;
   std::vector<CudaStep> before;
+  bool chained = false;
 };
 
 // Evaluates a launch. `sms` and `slots` as in launch.h. An Error says what about the description,

@@ -289,9 +289,16 @@ Status CudaKernel::launch(const CudaCall& call, void* const* arguments, cuda::St
     if (Status s = state_->enqueue(state_->before[i], config, next); !s) return s;
     next += step.arguments.size();
   }
-  cuda::LaunchAttribute attribute;
-  attribute.id = cuda::kClusterDimension;
-  attribute.value.cluster = {call.cluster[0], call.cluster[1], call.cluster[2]};
+  std::array<cuda::LaunchAttribute, 2> attributes;
+  unsigned count = 0;
+  if (call.cluster != std::array<unsigned, 3>{1, 1, 1}) {
+    attributes[count].id = cuda::kClusterDimension;
+    attributes[count++].value.cluster = {call.cluster[0], call.cluster[1], call.cluster[2]};
+  }
+  if (call.chained) {
+    attributes[count].id = cuda::kProgrammaticSerialization;
+    attributes[count++].value.flag = 1;
+  }
   cuda::LaunchConfig config;
   config.grid_x = call.grid[0];
   config.grid_y = call.grid[1];
@@ -299,8 +306,8 @@ Status CudaKernel::launch(const CudaCall& call, void* const* arguments, cuda::St
   config.block_x = call.threads;
   config.shared_bytes = call.shared_bytes;
   config.stream = stream;
-  config.attributes = &attribute;
-  config.attribute_count = call.cluster == std::array<unsigned, 3>{1, 1, 1} ? 0U : 1U;
+  config.attributes = attributes.data();
+  config.attribute_count = count;
   return state_->enqueue(state_->function, config, arguments);
 }
 

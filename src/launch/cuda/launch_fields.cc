@@ -279,6 +279,13 @@ Status read_cuda_fields(const json& value, CudaLaunch& launch) {
     if (!text) return tl::unexpected(text.error());
     launch.*member = std::move(*text);
   }
+  if (value.contains("chained")) {
+    if (!value["chained"].is_boolean()) {
+      return refuse_launch(
+          fmt::format("chained={} is neither true nor false", value["chained"].dump()));
+    }
+    launch.chained = value["chained"].get<bool>();
+  }
   if (mentions(launch.shared_bytes, "slots")) {
     return refuse_launch(
         fmt::format("shared_bytes='{}' names slots, which depend on it", launch.shared_bytes));
@@ -315,6 +322,7 @@ void write_cuda_fields(nlohmann::ordered_json& value, const CudaLaunch& launch) 
   }
   value["arguments"] = launch.arguments;
   value["alignment"] = launch.alignment;
+  if (launch.chained) value["chained"] = true;
   if (launch.before.empty()) return;
   value["before"] = nlohmann::ordered_json::array();
   for (const LaunchStep& step : launch.before) {

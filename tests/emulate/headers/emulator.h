@@ -24,6 +24,7 @@ u32 cluster_rank();
 void cluster_arrive();
 void cluster_wait();
 void set_registers(int count, bool takes);
+void wait_for_grids_before();
 
 // ---- memory (memory.cc)
 unsigned char* dynamic_shared();

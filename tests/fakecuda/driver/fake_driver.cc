@@ -206,6 +206,14 @@ Code cuLaunchKernelEx(const LaunchConfig* config, Function function, void** argu
     std::memcpy(&value, arguments[i], std::min(kernel.sizes[i], sizeof value));
     values.push_back(value);
   }
+  if (kernel.name == "tw_attributes") {  // into C: how many the launch has, and which
+    auto* out = reinterpret_cast<std::uint32_t*>(values[1]);
+    *out++ = config->attribute_count;
+    for (unsigned i = 0; i < config->attribute_count; ++i) {
+      *out++ = static_cast<std::uint32_t>(config->attributes[i].id);
+    }
+    return kSuccess;
+  }
   for (const Behaviour& behaviour : kBehaviours) {
     if (kernel.name != behaviour.name) continue;
     return run([values, act = behaviour.run] { return act(values); });

@@ -8,6 +8,7 @@
 // the first and the last vector of a matrix are read number by number.
 #pragma once
 
+#include "generate/cuda/device/chain.cuh"
 #include "generate/cuda/device/mma.cuh"
 
 namespace tw {
@@ -66,16 +67,16 @@ struct LooseChunk {
     const uint4* window = reinterpret_cast<const uint4*>(address & ~static_cast<u64>(15));
     if (valid == 8 && reinterpret_cast<const u16*>(window) >= tile.begin &&
         reinterpret_cast<const u16*>(window + 2) <= tile.end) {
-      low = __ldg(window);
-      high = __ldg(window + 1);
+      low = load_constant(window);
+      high = load_constant(window + 1);
       shift = static_cast<u32>(address & 15U);
       return;
     }
     u32 words[4];
 #pragma unroll
     for (int i = 0; i < 4; ++i) {
-      const u32 even = 2 * i < valid ? __ldg(from + 2 * i) : 0;
-      const u32 odd = 2 * i + 1 < valid ? __ldg(from + 2 * i + 1) : 0;
+      const u32 even = 2 * i < valid ? load_constant(from + 2 * i) : 0;
+      const u32 odd = 2 * i + 1 < valid ? load_constant(from + 2 * i + 1) : 0;
       words[i] = even | odd << 16U;
     }
     low = make_uint4(words[0], words[1], words[2], words[3]);

@@ -141,6 +141,17 @@ __device__ __forceinline__ u32 read_counter(const u32* counter) {
   return value;
 }
 
+// Programmatic dependent launch (PTX ISA 9.7.13.13, griddepcontrol). The next grid on the stream may
+// start once every CTA of this one has said so or ended; and here all threads that call it wait
+// until the grids before are done and what they wrote is visible. Both do nothing where the launch
+// did not ask for it.
+__device__ __forceinline__ void let_next_grid_start() {
+  asm volatile("griddepcontrol.launch_dependents;" ::: "memory");
+}
+__device__ __forceinline__ void wait_for_grids_before() {
+  asm volatile("griddepcontrol.wait;" ::: "memory");
+}
+
 // A number that the compiler does not know from here on, so that it does not unroll by it.
 __device__ __forceinline__ void make_unknown(int& x) {
   asm volatile("" : "+r"(x));

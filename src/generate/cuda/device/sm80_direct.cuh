@@ -43,25 +43,25 @@ __device__ __forceinline__ void load_run(u32 (&words)[kCount / 2], const u16* fr
 #pragma unroll
     for (int i = 0; i < kCount; i += kRun) {
       if constexpr (kRun == 8) {
-        const uint4 v = __ldg(reinterpret_cast<const uint4*>(from + i));
+        const uint4 v = load_constant(reinterpret_cast<const uint4*>(from + i));
         words[i / 2] = v.x;
         words[i / 2 + 1] = v.y;
         words[i / 2 + 2] = v.z;
         words[i / 2 + 3] = v.w;
       } else if constexpr (kRun == 4) {
-        const uint2 v = __ldg(reinterpret_cast<const uint2*>(from + i));
+        const uint2 v = load_constant(reinterpret_cast<const uint2*>(from + i));
         words[i / 2] = v.x;
         words[i / 2 + 1] = v.y;
       } else {
-        words[i / 2] = __ldg(reinterpret_cast<const u32*>(from + i));
+        words[i / 2] = load_constant(reinterpret_cast<const u32*>(from + i));
       }
     }
     return;
   }
 #pragma unroll
   for (int i = 0; i < kCount / 2; ++i) {
-    const u32 low = 2 * i < valid ? __ldg(from + 2 * i) : 0;
-    const u32 high = 2 * i + 1 < valid ? __ldg(from + 2 * i + 1) : 0;
+    const u32 low = 2 * i < valid ? load_constant(from + 2 * i) : 0;
+    const u32 high = 2 * i + 1 < valid ? load_constant(from + 2 * i + 1) : 0;
     words[i] = low | high << 16U;
   }
 }
@@ -127,7 +127,7 @@ struct DirectOperand {
         const int valid = from + e < depth ? size - column : 0;
         const u16* source = base + (valid > 0 ? (from + e) * stride + column : 0);
 #pragma unroll
-        for (int i = 0; i < kLines; ++i) r[i][e] = i < valid ? __ldg(source + i) : 0;
+        for (int i = 0; i < kLines; ++i) r[i][e] = i < valid ? load_constant(source + i) : 0;
       }
     } else {
       static_assert(kSpread || kLines == 1);
@@ -138,7 +138,7 @@ struct DirectOperand {
         const int valid = from + i < depth ? size - column : 0;
         const u16* source = base + (valid > 0 ? (from + i) * stride + column : 0);
         if constexpr (kLines == 1) {
-          rows[i][0] = valid > 0 ? __ldg(source) : 0;
+          rows[i][0] = valid > 0 ? load_constant(source) : 0;
         } else {
           load_run<kLines, min_of(kLines, kVector)>(rows[i], source, valid);
         }
@@ -208,6 +208,8 @@ struct Sm80Direct {
   __device__ __forceinline__ static void run(const u16* a, const u16* b, void* c,
                                              Workspace workspace, const Sizes& given, float alpha,
                                              float beta, Served<C.served> served = {}) {
+    begin_chained();
+    wait_chained();
     unsigned char* const shared = dynamic_shared();
     Sizes s = given;
     if constexpr (C.static_m > 0) {

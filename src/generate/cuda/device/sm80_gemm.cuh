@@ -107,6 +107,8 @@ struct Sm80Gemm {
   __device__ __forceinline__ static void run(const u16* a, const u16* b, void* c,
                                              Workspace workspace, const Sizes& given, float alpha,
                                              float beta, Served<C.served> served = {}) {
+    begin_chained();
+    wait_chained();
     unsigned char* const shared = dynamic_shared();
     Sizes s = given;
     if constexpr (C.static_m > 0) {

@@ -18,6 +18,7 @@
 #pragma once
 
 #include "generate/cuda/device/barrier.cuh"
+#include "generate/cuda/device/chain.cuh"
 #include "generate/cuda/device/sm90_config.cuh"
 #include "generate/cuda/device/sm90_gather_producer.cuh"
 #include "generate/cuda/device/sm90_overlap.cuh"
@@ -360,6 +361,7 @@ struct Sm90Gemm {
     const bool feeds = elect_lane() && warp == (kSpecialised ? 4 * C.consumers : 0);
     int fed = 0;  // tiles of K under way before everybody is told
     if (feeds) {
+      begin_chained();
       if constexpr (!C.gather_a) prefetch_map(arg.map_a);
       if constexpr (!C.gather_b) prefetch_map(arg.map_b);
       for (int i = 0; i < C.stages; ++i) {
@@ -367,6 +369,7 @@ struct Sm90Gemm {
         init_barrier(shared.empty + 8 * i, kReleases);
       }
       fence_barrier_init();
+      wait_chained();  // the others wait for this thread
       if (!kGathers && p.first < p.total) {
         const Work w = work(p, p.first);
         for (; fed < min(kFirst, w.k.count); ++fed) {

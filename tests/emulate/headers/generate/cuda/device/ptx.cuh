@@ -74,6 +74,10 @@ inline float reciprocal(float x) {
 inline float power_of_two(float x) {
   return __builtin_exp2f(x);
 }
+inline void let_next_grid_start() {}
+inline void wait_for_grids_before() {
+  emu::wait_for_grids_before();
+}
 inline void make_unknown(int& x) {
   asm volatile("" : "+r"(x));
 }
