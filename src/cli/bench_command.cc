@@ -39,17 +39,6 @@ constexpr std::size_t kCompiledAhead = 8;
 constexpr const char* kServedReference = "cublaslt_heuristic";
 constexpr std::string_view kAnyRun = "any";  // of --chosen-in
 
-std::string verdict_line(const Trial& trial) {
-  if (trial.outcome != Outcome::ok) {
-    return fmt::format("{}: {} ({}: {})\n  {}\n", trial.problem, name_of(trial.outcome), trial.rule,
-                       trial.detail, trial.program);
-  }
-  return fmt::format("{}: proven; largest error {:.3f} of the bound, {}\n  {}\n", trial.problem,
-                     trial.max_bound_ratio,
-                     trial.repeatable ? "bitwise repeatable" : "not bitwise repeatable",
-                     trial.program);
-}
-
 // One command at work.
 class BenchRun {
  public:
@@ -338,11 +327,11 @@ class BenchRun {
     const bool ok = trial.outcome == Outcome::ok;
     (ok ? ok_ : bad_) += 1;
     if (!flags_.time) {
-      print(format_ == Format::human ? verdict_line(trial) : to_json(trial) + "\n");
+      print(format_ == Format::human ? proof_lines(trial) : to_json(trial) + "\n");
     } else if (ok) {
       keep(std::move(trial), contender);
     } else {
-      std::string text = verdict_line(trial);
+      std::string text = proof_lines(trial);
       text.pop_back();
       line_.remark(text);
     }

@@ -124,4 +124,15 @@ Status bench_one(Shop& shop, const Problem& problem, const std::string& name,
   });
 }
 
+std::string proof_lines(const Trial& trial) {
+  if (trial.outcome != Outcome::ok) {
+    return fmt::format("{}: {} ({}: {})\n  {}\n", trial.problem, name_of(trial.outcome), trial.rule,
+                       trial.detail, trial.program);
+  }
+  return fmt::format("{}: proven; largest error {:.3f} of the bound, {}\n  {}\n", trial.problem,
+                     trial.max_bound_ratio,
+                     trial.repeatable ? "bitwise repeatable" : "not bitwise repeatable",
+                     trial.program);
+}
+
 }  // namespace tilewright

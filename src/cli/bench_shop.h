@@ -58,4 +58,7 @@ struct BenchStep {
                                const CompileResult& built, const Device& device,
                                const BenchStep& step, const Workbench::Take& take);
 
+// For people: proven, and how near the bound; or which rule it broke and how.
+[[nodiscard]] std::string proof_lines(const Trial& trial);
+
 }  // namespace tilewright
