@@ -353,7 +353,11 @@ class BenchRun {
   // `steps`: how many modes of it come to nothing.
   Status pass_over(const Problem& problem, const Error& error, std::size_t steps) {
     bad_ += static_cast<int>(steps);
-    if (steps_ == 1 || error.code == ErrorCode::usage) return tl::unexpected(error);
+    if (steps_ == 1) return tl::unexpected(error);
+    // A program that was typed must suit all problems; one that was chosen is another for each.
+    if (error.code == ErrorCode::usage && flags_.chosen_in.empty()) {
+      return fail(error.code, fmt::format("{}: {}", to_text(problem), error.message), error.hint);
+    }
     if (error.code != ErrorCode::negative && ++errors_in_a_row_ >= kMostErrorsInARow) {
       return tl::unexpected(error);
     }

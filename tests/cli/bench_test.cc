@@ -183,6 +183,33 @@ TEST(Bench, TimesWhatAnEarlierRunChose) {
       run_in(place, {"bench", "4x8x8", "--chosen-in", "one", "--program", kProgram}).exit_code, 2);
 }
 
+// Rules and records outlive each other: a recorded program may be illegal now.
+TEST(Bench, PassesOverWhatIsIllegalNow) {
+  const Place place;
+  write_suite(place);
+  ASSERT_EQ(run_until_done(place, bench_of("nn", "offline")).exit_code, 0);
+  {
+    auto database = Database::open(place.file("tuning.db"), Database::Access::read_write);
+    ASSERT_TRUE(database);
+    for (Trial trial : ok_trials_in(place)) {
+      trial.run = "old";
+      if (trial.problem.find("4x8x8") != std::string::npos) {
+        trial.program.replace(trial.program.find("kc=0"), 4, "kc=256");
+      }
+      ASSERT_TRUE(database->insert(trial));
+    }
+  }
+  const Completion done =
+      run_until_done(place, {"--skip-self-check", "bench", "--suite", "tiny.csv", "--chosen-in",
+                             "old", "--run", "new", "--effort", "sweep"});
+  EXPECT_EQ(done.exit_code, 1) << done.output;
+  EXPECT_THAT(done.output, HasSubstr("4x8x8 f16 acc=f32 nn: illegal program: kc-block"));
+  std::vector<Trial> timed = ok_trials_in(place);
+  std::erase_if(timed, [](const Trial& trial) { return trial.run != "new"; });
+  ASSERT_EQ(timed.size(), 1U) << done.output;
+  EXPECT_THAT(timed.front().problem, HasSubstr("6x8x16"));
+}
+
 // A kernel that the library would serve a problem with is no known program of that problem.
 TEST(Bench, WhatWasServedIsNotTheBestKnownProgram) {
   const Place place;
