@@ -16,8 +16,10 @@ namespace tilewright {
 void declare_timing_flags(CLI::App& command, BenchFlags& flags) {
   command
       .add_option("--mode", flags.modes,
-                  "offline, hot, cold, server, wall (CUDA); several, comma-separated. Or chained "
-                  "(CUDA): as offline, with programmatic dependent launch on our side")
+                  "offline, hot, cold, server, wall (CUDA), sustained (CUDA: as offline, but each "
+                  "for 0.3 s at a time, at the clock that its own power leaves it); several, "
+                  "comma-separated. Or chained (CUDA): as offline, with programmatic dependent "
+                  "launch on our side")
       ->delimiter(',')
       ->capture_default_str();
   command
@@ -87,12 +89,17 @@ Result<std::vector<BenchMode>> modes_of(const BenchFlags& flags, const Device& d
   for (const std::string& name : flags.modes) {
     const std::optional<Mode> mode = mode_from(name);
     if (!mode) {
-      return fail(ErrorCode::usage, fmt::format("--mode: unknown mode '{}'", name),
-                  "modes: offline, hot, cold, server, wall (CUDA), chained (CUDA)");
+      return fail(
+          ErrorCode::usage, fmt::format("--mode: unknown mode '{}'", name),
+          "modes: offline, hot, cold, server, wall (CUDA), sustained (CUDA), chained (CUDA)");
     }
     if (*mode == Mode::wall && device.kind != DeviceKind::cuda) {
       return fail(ErrorCode::usage, "--mode wall: launches by the host are a matter of CUDA",
                   "on a CPU offline is what a caller sees");
+    }
+    if (*mode == Mode::sustained && device.kind != DeviceKind::cuda) {
+      return fail(ErrorCode::usage, "--mode sustained: a power cap is a matter of CUDA",
+                  "on a CPU measure offline");
     }
     if (*mode == Mode::chained) {
       if (device.kind != DeviceKind::cuda) {

@@ -76,7 +76,7 @@ Result<TuneOptions> options_of(const TableFlags& flags, const Cli& cli) {
   options.budget = *budget;
   const std::optional<Mode> mode = mode_from(flags.mode);
   const std::optional<Effort> effort = effort_from(flags.effort);
-  if (!mode || *mode == Mode::chained || !effort) {
+  if (!mode || !is_searched(*mode) || !effort) {
     return fail(ErrorCode::usage,
                 fmt::format("--mode {} --effort {}: unknown word", flags.mode, flags.effort),
                 "modes: offline, hot, cold, server, wall (CUDA); efforts: normal, sweep");

@@ -40,7 +40,7 @@ Result<TuneOptions> options_of(const TuneFlags& flags, const Cli& cli) {
   if (!budget) return tl::unexpected(budget.error());
   options.budget = *budget;
   const std::optional<Mode> mode = mode_from(flags.mode);
-  if (!mode || *mode == Mode::chained) {
+  if (!mode || !is_searched(*mode)) {
     return fail(ErrorCode::usage, fmt::format("--mode: '{}' is no mode to search in", flags.mode),
                 "modes: offline, hot, cold, server, wall (CUDA)");
   }

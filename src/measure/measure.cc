@@ -15,8 +15,8 @@
 namespace tilewright {
 namespace {
 
-constexpr std::array<std::string_view, 6> kModeNames = {"offline", "hot",  "cold",
-                                                        "server",  "wall", "chained"};
+constexpr std::array<std::string_view, 7> kModeNames = {"offline", "hot",     "cold",     "server",
+                                                        "wall",    "chained", "sustained"};
 
 constexpr int kCalibrationCalls = 3;
 constexpr int kMostOfflineSets = 16;
@@ -100,6 +100,10 @@ std::vector<int> visited_sets(const std::vector<Burst>& plan, int sets) {
 
 std::string_view name_of(Mode mode) {
   return kModeNames[static_cast<std::size_t>(mode)];
+}
+
+bool is_searched(Mode mode) {
+  return mode != Mode::chained && mode != Mode::sustained;
 }
 
 std::optional<Mode> mode_from(std::string_view name) {
@@ -200,6 +204,10 @@ MeasureOptions options_for(const Device& device, Mode mode) {
     options.device_clock = mode != Mode::wall;
     constexpr double kServerGap = 1000;
     if (mode == Mode::server) set_gap(options, kServerGap);
+    if (mode == Mode::sustained) {
+      options.burst_seconds = 0.3;
+      options.max_calls = 1 << 20;
+    }
   }
   return options;
 }

@@ -15,9 +15,12 @@ namespace tilewright {
 
 // On CUDA only: wall: calls launched by the host back to back (offline there is a replayed graph);
 // chained: as offline, but of a candidate that was generated for it (Form::chained), whose calls
-// overlap each other's launches.
-enum class Mode { offline, hot, cold, server, wall, chained };
+// overlap each other's launches; sustained: as offline, but each contestant for so long at a time
+// that the clock is the one that its own power leaves it.
+enum class Mode { offline, hot, cold, server, wall, chained, sustained };
 [[nodiscard]] std::string_view name_of(Mode mode);
+// Whether programs are chosen by their times in this mode: the others show what was chosen.
+[[nodiscard]] bool is_searched(Mode mode);
 [[nodiscard]] std::optional<Mode> mode_from(std::string_view name);
 
 struct MeasureOptions {

@@ -18,16 +18,18 @@ using nlohmann::json;
 using Align = TableColumn::Align;
 
 // The modes that have columns. Offline has no prefix: it is the headline. Where mode server was
-// measured with other gaps too, "server_10ms" has its columns after the usual ones, as has mode
-// chained where it was measured.
+// measured with other gaps too, "server_10ms" has its columns after the usual ones, as have modes
+// chained and sustained where they were measured.
 constexpr std::string_view kModes[] = {"offline", "wall", "server"};
-constexpr std::string_view kServer = "server", kOtherServer = "server_", kChained = "chained";
+constexpr std::string_view kMoreModes[] = {"chained", "sustained"};
+constexpr std::string_view kServer = "server", kOtherServer = "server_";
 
 std::vector<std::string> mode_columns(const std::vector<SuiteRow>& rows) {
   std::set<std::string> other;
   for (const SuiteRow& row : rows) {
     for (const auto& [mode, trial] : row.modes) {
-      if (mode.starts_with(kOtherServer) || mode == kChained) other.insert(mode);
+      const bool more = std::ranges::find(kMoreModes, mode) != std::end(kMoreModes);
+      if (mode.starts_with(kOtherServer) || more) other.insert(mode);
     }
   }
   std::vector<std::string> modes(std::begin(kModes), std::end(kModes));

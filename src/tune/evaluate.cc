@@ -90,8 +90,10 @@ EvaluationPlan final_plan(const Problem& problem, const Device& device, Mode mod
     plan.measure.self_pair = false;
   }
   plan.baselines = baselines;
-  // Its process and its operands cost seconds, which a sweep has not.
-  if (device.kind == DeviceKind::cuda && effort == Effort::normal) plan.unpaired = {kTorchColumn};
+  // Its process and its operands cost seconds, which a sweep has not; and its bursts are short.
+  if (device.kind == DeviceKind::cuda && effort == Effort::normal && mode != Mode::sustained) {
+    plan.unpaired = {kTorchColumn};
+  }
   return plan;
 }
 

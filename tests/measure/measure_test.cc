@@ -362,6 +362,13 @@ TEST(Sets, OnCudaFollowTheOfflineProtocol) {
   EXPECT_GT(options_for(Device{}, Mode::offline).settle_seconds, 0);
   EXPECT_TRUE(options_for(device, Mode::offline).device_clock);
   EXPECT_FALSE(options_for(device, Mode::wall).device_clock);
+  const MeasureOptions sustained = options_for(device, Mode::sustained);
+  for (const double seconds : {2e-6, 100e-6, 3e-3}) {
+    EXPECT_NEAR(calls_for(seconds, sustained) * seconds, 0.3, 0.01) << "however short a call";
+  }
+  EXPECT_TRUE(sustained.device_clock);
+  EXPECT_FALSE(is_searched(Mode::sustained) || is_searched(Mode::chained));
+  EXPECT_TRUE(is_searched(Mode::offline));
   // At least 200 calls of all rounds by the device's clock, and as many for the latency.
   MeasureOptions server = options_for(device, Mode::server);
   EXPECT_EQ(server.gap_mean_us, 1000);

@@ -169,19 +169,22 @@ INSTANTIATE_TEST_SUITE_P(Formats, SuiteText,
                                            Case{"csv", Format::csv}, Case{"json", Format::json}),
                          [](const auto& param) { return std::string(param.param.name); });
 
-TEST(SuiteReport, ChainedCallsHaveColumnsWhereTheyWereMeasured) {
-  std::vector<Trial> trials = invented_suite_trials();
-  const auto title_of = [&trials] {
-    const SuiteReport report = suite_report("invented", invented_suite(), trials);
-    const std::string csv = render_suite(report, Format::csv, {}).value();
-    return csv.substr(0, csv.find('\n'));
-  };
-  EXPECT_EQ(title_of().find("chained"), std::string::npos);
-  trials.push_back(
-      invented_step("gemm 64x128x256 f16 acc=f32 nn", "chained", 1, {3, 3, 3, 3}, "faster"));
-  EXPECT_NE(title_of().find(",chained_ours_us,chained_lt_auto_us,"), std::string::npos);
-  EXPECT_NE(title_of().find(",chained_ratio_low,chained_ratio,"), std::string::npos);
-  EXPECT_EQ(title_of().find("chained_ours_latency"), std::string::npos);
+TEST(SuiteReport, RareModesHaveColumnsWhereTheyWereMeasured) {
+  for (const std::string mode : {"chained", "sustained"}) {
+    SCOPED_TRACE(mode);
+    std::vector<Trial> trials = invented_suite_trials();
+    const auto title_has = [&trials](const std::string& text) {
+      const SuiteReport report = suite_report("invented", invented_suite(), trials);
+      const std::string csv = render_suite(report, Format::csv, {}).value();
+      return csv.substr(0, csv.find('\n')).find(text) != std::string::npos;
+    };
+    EXPECT_FALSE(title_has(mode));
+    trials.push_back(
+        invented_step("gemm 64x128x256 f16 acc=f32 nn", mode.c_str(), 1, {3, 3, 3, 3}, "faster"));
+    EXPECT_TRUE(title_has("," + mode + "_ours_us," + mode + "_lt_auto_us,"));
+    EXPECT_TRUE(title_has("," + mode + "_ratio_low," + mode + "_ratio,"));
+    EXPECT_FALSE(title_has(mode + "_ours_latency"));
+  }
 }
 
 // Served calls with other gaps than the usual are a mode and columns of their own.
