@@ -14,24 +14,27 @@ std::optional<EarlierChoice> chosen_in(const std::vector<Trial>& trials) {
     if (was_timed_in_full(trial)) full.push_back(&trial);
   }
   const Yardstick yardstick(full);
-  const Trial* ours = nullptr;
-  double least = 0;
-  std::map<std::string, std::pair<double, std::string>> theirs;
+  const auto measured = [&](const Trial* trial) {
+    return trial->time_us / yardstick.beside(*trial);
+  };
+  std::vector<const Trial*> ours = newest_of_each_program(full);
+  std::erase_if(ours, [](const Trial* trial) { return !has_a_text(*trial); });
+  if (ours.empty()) return std::nullopt;
+  EarlierChoice chosen;
+  chosen.program = (*std::ranges::min_element(ours, {}, measured))->program;
+  // The same for the other side: by baseline and algorithm, the newest time of each.
+  std::map<std::string, std::map<std::string, double>> theirs;
+  std::ranges::stable_sort(full, {}, &Trial::unix_ms);
   for (const Trial* trial : full) {
-    const double unit = yardstick.beside(*trial);
     for (const auto& [name, time] : trial->baselines) {
       if (time.algorithm.empty() || !(time.time_us > 0)) continue;
-      const auto [best, first] = theirs.try_emplace(name, time.time_us / unit, time.algorithm);
-      if (!first) best->second = std::min(best->second, {time.time_us / unit, time.algorithm});
+      theirs[name][time.algorithm] = time.time_us / yardstick.beside(*trial);
     }
-    if (!has_a_text(*trial) || (ours != nullptr && trial->time_us / unit >= least)) continue;
-    ours = trial;
-    least = trial->time_us / unit;
   }
-  if (ours == nullptr) return std::nullopt;
-  EarlierChoice chosen;
-  chosen.program = ours->program;
-  for (auto& [name, best] : theirs) chosen.algorithms[name] = std::move(best.second);
+  for (const auto& [name, times] : theirs) {
+    chosen.algorithms[name] =
+        std::ranges::min_element(times, {}, &std::pair<const std::string, double>::second)->first;
+  }
   return chosen;
 }
 

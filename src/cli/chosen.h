@@ -18,8 +18,9 @@ struct EarlierChoice {
 };
 
 // From the trials of one problem, device and mode: our fastest proven program that was timed in
-// full, and of each baseline the fastest algorithm that is recorded. Nothing without such a
-// program. Fastest by the yardstick that all of them have (trial/yardstick.h).
+// full, and of each baseline the fastest algorithm that is recorded; of several times of a program
+// or an algorithm the newest counts. Nothing without such a program. Fastest by the yardstick that
+// all of them have (trial/yardstick.h).
 [[nodiscard]] std::optional<EarlierChoice> chosen_in(const std::vector<Trial>& trials);
 
 }  // namespace tilewright

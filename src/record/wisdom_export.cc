@@ -54,8 +54,10 @@ Result<Wisdom> export_wisdom(const Database& database, const Device& device) {
   std::vector<WisdomEntry> entries;
   for (const auto& [of, group] : groups) {
     const Yardstick yardstick(group);
-    const Trial& winner = **std::ranges::min_element(
-        group, {}, [&](const Trial* trial) { return trial->time_us / yardstick.beside(*trial); });
+    const std::vector<const Trial*> standing = newest_of_each_program(group);
+    const Trial& winner = **std::ranges::min_element(standing, {}, [&](const Trial* trial) {
+      return trial->time_us / yardstick.beside(*trial);
+    });
     WisdomEntry entry = entry_of(winner);
     if (auto s = check(entry); !s) {
       return fail(ErrorCode::refused,

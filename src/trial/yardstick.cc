@@ -3,6 +3,7 @@
 #include "trial/yardstick.h"
 
 #include <algorithm>
+#include <map>
 
 namespace tilewright {
 namespace {
@@ -28,6 +29,20 @@ Yardstick::Yardstick(std::span<const Trial* const> trials) {
 
 double Yardstick::beside(const Trial& trial) const {
   return baseline_.empty() ? 1 : plain_time(trial, baseline_);
+}
+
+std::vector<const Trial*> newest_of_each_program(std::span<const Trial* const> trials) {
+  std::vector<const Trial*> newest;
+  std::map<std::string_view, std::size_t> places;
+  for (const Trial* trial : trials) {
+    const auto [at, first] = places.try_emplace(trial->program, newest.size());
+    if (first) {
+      newest.push_back(trial);
+    } else if (trial->unix_ms >= newest[at->second]->unix_ms) {
+      newest[at->second] = trial;
+    }
+  }
+  return newest;
 }
 
 bool was_timed_in_full(const Trial& trial) {

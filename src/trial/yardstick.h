@@ -8,6 +8,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace tilewright {
 
@@ -24,6 +25,12 @@ class Yardstick {
  private:
   std::string baseline_;
 };
+
+// Of several trials of a program the newest, in the order of the first ones. Whoever chooses the
+// fastest of many is partly lucky; a time that stayed the best for ever, however often its program
+// is timed again, would be chosen for that luck again and again.
+[[nodiscard]] std::vector<const Trial*> newest_of_each_program(
+    std::span<const Trial* const> trials);
 
 // What the policy of a trial begins with whose program the runtime library took from a bundle.
 inline constexpr std::string_view kServedPolicy = "served: ";

@@ -40,6 +40,22 @@ TEST(EarlierChoice, RunsOnTwoCardsCompareByWhatBothHaveTimed) {
   EXPECT_EQ(chosen_in({trial("other", 4, 4, "other"), alone})->program, "alone");
 }
 
+// Lucky once, then timed again: the luck is forgotten, on both sides.
+TEST(EarlierChoice, TheNewestTimeOfEachCounts) {
+  Trial lucky = trial("lucky", 1, 1, "lucky");
+  Trial again = trial("lucky", 3, 3, "lucky");
+  Trial steady = trial("steady", 2, 2, "steady");
+  lucky.unix_ms = 1, again.unix_ms = 3, steady.unix_ms = 2;
+  for (const std::vector<Trial>& order :
+       {std::vector{lucky, steady, again}, std::vector{again, steady, lucky}}) {
+    const auto chosen = chosen_in(order);
+    ASSERT_TRUE(chosen);
+    EXPECT_EQ(chosen->program, "steady");
+    EXPECT_EQ(chosen->algorithms.at("cublaslt_autotune"), "steady");
+  }
+  EXPECT_EQ(chosen_in({lucky, steady})->program, "lucky");
+}
+
 TEST(EarlierChoice, OnlyProvenProgramsOfOurOwnThatWereTimedInFull) {
   Trial screened = trial("screened", 0.1, 0.1, "screened");
   screened.stage = "screen";

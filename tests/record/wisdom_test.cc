@@ -100,7 +100,8 @@ TEST(wisdom_export, takes_the_fastest_final_of_each_problem_and_mode) {
   const auto nothing = [](Trial&) {};
   add(1, 5, "screen", nothing);  // fast, but only a screen
   add(2, 9, "final", nothing);
-  add(3, 8, "final", nothing);  // the winner
+  add(3, 7, "final", [](Trial& t) { t.unix_ms -= 9; });  // lucky, and timed again
+  add(3, 8, "final", nothing);                           // the winner
   add(4, 1, "final", [](Trial& t) { t.outcome = Outcome::wrong; });
   add(5, 2, "final", [](Trial& t) { t.program = std::string("source:0123"); });
   add(6, 7, "final", [](Trial& t) { t.device = std::string("another device"); });

@@ -34,6 +34,18 @@ TEST(Yardstick, IsOneWhereNothingIsCommon) {
   EXPECT_EQ(Yardstick({}).beside(with), 1);
 }
 
+TEST(Trials, TheNewestOfEachProgram) {
+  Trial first = trial(1, 1), second = trial(1, 1), again = trial(1, 1);
+  first.program = again.program = "twice";
+  second.program = "once";
+  first.unix_ms = 1, second.unix_ms = 2, again.unix_ms = 3;
+  const std::vector<const Trial*> forth = {&first, &second, &again};
+  EXPECT_EQ(newest_of_each_program(forth), (std::vector<const Trial*>{&again, &second}));
+  const std::vector<const Trial*> back = {&again, &second, &first};
+  EXPECT_EQ(newest_of_each_program(back), (std::vector<const Trial*>{&again, &second}));
+  EXPECT_TRUE(newest_of_each_program({}).empty());
+}
+
 TEST(Trials, OfFullLengthAndOfTexts) {
   Trial made = trial(1, 1);
   EXPECT_TRUE(was_timed_in_full(made));
