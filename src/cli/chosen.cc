@@ -5,6 +5,7 @@
 #include "trial/yardstick.h"
 
 #include <algorithm>
+#include <iterator>
 
 namespace tilewright {
 
@@ -17,8 +18,10 @@ std::optional<EarlierChoice> chosen_in(const std::vector<Trial>& trials) {
   const auto measured = [&](const Trial* trial) {
     return trial->time_us / yardstick.beside(*trial);
   };
-  std::vector<const Trial*> ours = newest_of_each_program(full);
-  std::erase_if(ours, [](const Trial* trial) { return !has_a_text(*trial); });
+  std::vector<const Trial*> ours;
+  std::ranges::copy_if(full, std::back_inserter(ours),
+                       [](const Trial* t) { return has_a_text(*t); });
+  ours = newest_of_each_program(ours);
   if (ours.empty()) return std::nullopt;
   EarlierChoice chosen;
   chosen.program = (*std::ranges::min_element(ours, {}, measured))->program;

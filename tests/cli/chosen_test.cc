@@ -54,6 +54,9 @@ TEST(EarlierChoice, TheNewestTimeOfEachCounts) {
     EXPECT_EQ(chosen->algorithms.at("cublaslt_autotune"), "steady");
   }
   EXPECT_EQ(chosen_in({lucky, steady})->program, "lucky");
+  Trial served = again;
+  served.policy = "served: nearest";
+  EXPECT_EQ(chosen_in({lucky, steady, served})->program, "lucky") << "a bundle's kernel is another";
 }
 
 TEST(EarlierChoice, OnlyProvenProgramsOfOurOwnThatWereTimedInFull) {
