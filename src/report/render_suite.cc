@@ -151,8 +151,8 @@ std::string csv_of(const SuiteReport& report) {
 }
 
 std::vector<TableColumn> ratio_columns(std::vector<TableColumn> before) {
-  for (const char* title :
-       {"problems", "wins", "same", "ambiguous", "losses", "geomean", "median", "worst"}) {
+  for (const char* title : {"problems", "wins", "same", "ambiguous", "losses", ">= 0.99", "< 0.95",
+                            "geomean", "median", "worst"}) {
     before.push_back({title});
   }
   before.push_back({"worst at", Align::left});
@@ -160,7 +160,7 @@ std::vector<TableColumn> ratio_columns(std::vector<TableColumn> before) {
 }
 
 std::vector<std::string> ratio_row(std::vector<std::string> before, const RatioSummary& r) {
-  for (const int count : {r.problems, r.wins, r.same, r.ambiguous, r.losses}) {
+  for (const int count : {r.problems, r.wins, r.same, r.ambiguous, r.losses, r.level, r.behind}) {
     before.push_back(fmt::format("{}", count));
   }
   for (const double ratio : {r.geomean, r.median, r.worst}) before.push_back(ratio_text(ratio));
@@ -257,7 +257,10 @@ std::string prose(const SuiteReport& report, const Context& context, bool markdo
     }
   }
   if (!total.empty()) {
-    out += "Ratios are the fastest baseline's time over ours: above 1 we are faster.\n\n";
+    out +=
+        "Ratios are the fastest baseline's time over ours: above 1 we are faster. \">= 0.99\" "
+        "counts "
+        "those whose interval is 1 % to either side at most, or wholly above 1.\n\n";
     out += lay_out(total);
   }
   if (!each.empty()) out += "Against each alone:\n\n" + lay_out(each);
@@ -285,11 +288,10 @@ std::string prose(const SuiteReport& report, const Context& context, bool markdo
 }
 
 json json_of(const RatioSummary& r) {
-  return {{"group", r.group},     {"problems", r.problems},
-          {"wins", r.wins},       {"losses", r.losses},
-          {"same", r.same},       {"ambiguous", r.ambiguous},
-          {"geomean", r.geomean}, {"median", r.median},
-          {"worst", r.worst},     {"worst_problem", r.worst_problem}};
+  return {{"group", r.group},   {"problems", r.problems}, {"wins", r.wins},
+          {"losses", r.losses}, {"same", r.same},         {"ambiguous", r.ambiguous},
+          {"level", r.level},   {"behind", r.behind},     {"geomean", r.geomean},
+          {"median", r.median}, {"worst", r.worst},       {"worst_problem", r.worst_problem}};
 }
 
 }  // namespace

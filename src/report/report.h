@@ -25,6 +25,8 @@ struct RatioSummary {
   std::string baseline, group;
   bool headline = true;  // part of "fastest"
   int problems = 0, wins = 0, losses = 0, same = 0, ambiguous = 0;
+  int level = 0;   // at 0.99 or above and known to 1 % either side, or wholly above 1
+  int behind = 0;  // below 0.95
   double geomean = 0, median = 0, worst = 0;
   std::string worst_problem;
   friend bool operator==(const RatioSummary&, const RatioSummary&) = default;

@@ -18,6 +18,16 @@ namespace {
 constexpr std::string_view kFastest = "fastest";
 constexpr std::string_view kAll = "all";
 
+// Whether a ratio is no loss, beyond doubt: what nobody knows to a per cent is none either way.
+bool is_level(const BaselineTime& baseline) {
+  constexpr double kTie = 0.99, kHalfWidth = 0.01;
+  if (baseline.ratio_low > 1) return true;
+  const double width = baseline.ratio_high - baseline.ratio_low;
+  return baseline.ratio >= kTie && baseline.ratio_low > 0 &&
+         width <= 2 * kHalfWidth * baseline.ratio;
+}
+constexpr double kBehind = 0.95;
+
 // What the recorded word counts as; one that is not here is ambiguous.
 constexpr std::pair<std::string_view, int RatioSummary::*> kVerdicts[] = {
     {"faster", &RatioSummary::wins},
@@ -34,6 +44,8 @@ class Group {
       if (baseline.comparison == word) verdict = counter;
     }
     ++(counts_.*verdict);
+    if (is_level(baseline)) ++counts_.level;
+    if (baseline.ratio < kBehind) ++counts_.behind;
     ++counts_.problems;
     if (ratios_.empty() || baseline.ratio < counts_.worst) {
       counts_.worst = baseline.ratio;

@@ -137,5 +137,29 @@ TEST(Summary, OfNothingIsEmpty) {
   EXPECT_THAT(summary.ratios, IsEmpty());
 }
 
+// A tie has to be known: to 1 % either side, or by an interval that lies above 1 as a whole.
+TEST(Summary, CountsWhoIsLevelBeyondDoubtAndWhoIsFarBehind) {
+  struct Case {
+    double low, ratio, high;
+    int level, behind;
+  };
+  for (const Case& c :
+       {Case{0.985, 0.99, 0.995, 1, 0}, Case{0.985, 0.989, 0.995, 0, 0},
+        Case{0.97, 1.0, 1.03, 0, 0}, Case{1.001, 1.05, 1.2, 1, 0}, Case{0.99, 1.05, 1.2, 0, 0},
+        Case{0.94, 0.949, 0.955, 0, 1}, Case{0.2, 0.95, 3, 0, 0}, Case{0, 1, 0, 0, 0}}) {
+    SCOPED_TRACE(c.ratio);
+    Trial trial = invented_winners().front();
+    trial.baselines = {{"openblas",
+                        {.time_us = 1,
+                         .ratio_low = c.low,
+                         .ratio = c.ratio,
+                         .ratio_high = c.high,
+                         .comparison = "ambiguous"}}};
+    const Summary summary = summarize({trial}, {});
+    EXPECT_EQ(summary.ratios.front().level, c.level);
+    EXPECT_EQ(summary.ratios.front().behind, c.behind);
+  }
+}
+
 }  // namespace
 }  // namespace tilewright
