@@ -12,6 +12,19 @@
 #include <optional>
 
 namespace tilewright {
+namespace {
+
+struct ModeOfCuda {
+  Mode mode;
+  const char *what, *hint;
+};
+constexpr ModeOfCuda kModesOfCuda[] = {
+    {Mode::wall, "launches by the host are", "on a CPU offline is what a caller sees"},
+    {Mode::sustained, "a power cap is", "on a CPU measure offline"},
+    {Mode::chained, "kernels that overlap are", ""},
+};
+
+}  // namespace
 
 void declare_timing_flags(CLI::App& command, BenchFlags& flags) {
   command
@@ -93,18 +106,12 @@ Result<std::vector<BenchMode>> modes_of(const BenchFlags& flags, const Device& d
           ErrorCode::usage, fmt::format("--mode: unknown mode '{}'", name),
           "modes: offline, hot, cold, server, wall (CUDA), sustained (CUDA), chained (CUDA)");
     }
-    if (*mode == Mode::wall && device.kind != DeviceKind::cuda) {
-      return fail(ErrorCode::usage, "--mode wall: launches by the host are a matter of CUDA",
-                  "on a CPU offline is what a caller sees");
-    }
-    if (*mode == Mode::sustained && device.kind != DeviceKind::cuda) {
-      return fail(ErrorCode::usage, "--mode sustained: a power cap is a matter of CUDA",
-                  "on a CPU measure offline");
+    for (const ModeOfCuda& cuda : kModesOfCuda) {
+      if (*mode != cuda.mode || device.kind == DeviceKind::cuda) continue;
+      return fail(ErrorCode::usage, fmt::format("--mode {}: {} a matter of CUDA", name, cuda.what),
+                  cuda.hint);
     }
     if (*mode == Mode::chained) {
-      if (device.kind != DeviceKind::cuda) {
-        return fail(ErrorCode::usage, "--mode chained: kernels that overlap are a matter of CUDA");
-      }
       if (flags.modes.size() > 1) {
         return fail(ErrorCode::usage,
                     "--mode chained goes with no other mode: its kernels are made for it",

@@ -15,19 +15,16 @@ std::optional<EarlierChoice> chosen_in(const std::vector<Trial>& trials) {
     if (was_timed_in_full(trial)) full.push_back(&trial);
   }
   const Yardstick yardstick(full);
-  const auto measured = [&](const Trial* trial) {
-    return trial->time_us / yardstick.beside(*trial);
-  };
   std::vector<const Trial*> ours;
   std::ranges::copy_if(full, std::back_inserter(ours),
                        [](const Trial* t) { return has_a_text(*t); });
-  ours = newest_of_each_program(ours);
-  if (ours.empty()) return std::nullopt;
+  const Trial* const fastest = yardstick.fastest(ours);
+  if (fastest == nullptr) return std::nullopt;
   EarlierChoice chosen;
-  chosen.program = (*std::ranges::min_element(ours, {}, measured))->program;
+  chosen.program = fastest->program;
   // The same for the other side: by baseline and algorithm, the newest time of each.
   std::map<std::string, std::map<std::string, double>> theirs;
-  std::ranges::stable_sort(full, {}, &Trial::unix_ms);
+  std::ranges::sort(full, [](const Trial* a, const Trial* b) { return is_newer(*b, *a); });
   for (const Trial* trial : full) {
     for (const auto& [name, time] : trial->baselines) {
       if (time.algorithm.empty() || !(time.time_us > 0)) continue;

@@ -53,11 +53,7 @@ Result<Wisdom> export_wisdom(const Database& database, const Device& device) {
   }
   std::vector<WisdomEntry> entries;
   for (const auto& [of, group] : groups) {
-    const Yardstick yardstick(group);
-    const std::vector<const Trial*> standing = newest_of_each_program(group);
-    const Trial& winner = **std::ranges::min_element(standing, {}, [&](const Trial* trial) {
-      return trial->time_us / yardstick.beside(*trial);
-    });
+    const Trial& winner = *Yardstick(group).fastest(group);
     WisdomEntry entry = entry_of(winner);
     if (auto s = check(entry); !s) {
       return fail(ErrorCode::refused,

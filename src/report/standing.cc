@@ -2,6 +2,8 @@
 // See standing.h.
 #include "report/standing.h"
 
+#include "trial/yardstick.h"
+
 #include <map>
 #include <string>
 #include <tuple>
@@ -9,16 +11,6 @@
 
 namespace tilewright {
 namespace {
-
-bool counts(const Trial& trial) {
-  return trial.outcome == Outcome::ok && trial.time_us > 0 &&
-         (trial.stage == "bench" || trial.stage == "final");
-}
-
-// Ids settle ties, so that no order of arrival decides.
-bool is_newer(const Trial& a, const Trial& b) {
-  return std::tuple(a.unix_ms, a.id()) > std::tuple(b.unix_ms, b.id());
-}
 
 bool same_finals(const Trial& a, const Trial& b) {
   return a.stage == "final" && b.stage == "final" && a.run == b.run;
@@ -29,13 +21,13 @@ bool same_finals(const Trial& a, const Trial& b) {
 std::vector<Trial> standing_trials(const std::vector<Trial>& trials) {
   std::map<std::pair<std::string, std::string>, const Trial*> newest, standing;
   for (const Trial& trial : trials) {
-    if (!counts(trial)) continue;
+    if (!was_timed_in_full(trial)) continue;
     const Trial*& place = newest[{trial.problem, trial.mode}];
     if (place == nullptr || is_newer(trial, *place)) place = &trial;
   }
   standing = newest;
   for (const Trial& trial : trials) {
-    if (!counts(trial)) continue;
+    if (!was_timed_in_full(trial)) continue;
     const std::pair key(trial.problem, trial.mode);
     const Trial*& place = standing[key];
     if (!same_finals(trial, *newest[key])) continue;

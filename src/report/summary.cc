@@ -17,6 +17,7 @@ namespace {
 
 constexpr std::string_view kFastest = "fastest";
 constexpr std::string_view kAll = "all";
+constexpr double kBehind = 0.95;
 
 // Whether a ratio is no loss, beyond doubt: what nobody knows to a per cent is none either way.
 bool is_level(const BaselineTime& baseline) {
@@ -26,7 +27,6 @@ bool is_level(const BaselineTime& baseline) {
   return baseline.ratio >= kTie && baseline.ratio_low > 0 &&
          width <= 2 * kHalfWidth * baseline.ratio;
 }
-constexpr double kBehind = 0.95;
 
 // What the recorded word counts as; one that is not here is ambiguous.
 constexpr std::pair<std::string_view, int RatioSummary::*> kVerdicts[] = {

@@ -31,6 +31,17 @@ double Yardstick::beside(const Trial& trial) const {
   return baseline_.empty() ? 1 : plain_time(trial, baseline_);
 }
 
+const Trial* Yardstick::fastest(std::span<const Trial* const> trials) const {
+  const std::vector<const Trial*> newest = newest_of_each_program(trials);
+  const auto found = std::ranges::min_element(
+      newest, {}, [this](const Trial* trial) { return trial->time_us / beside(*trial); });
+  return found == newest.end() ? nullptr : *found;
+}
+
+bool is_newer(const Trial& a, const Trial& b) {
+  return a.unix_ms != b.unix_ms ? a.unix_ms > b.unix_ms : a.id() > b.id();
+}
+
 std::vector<const Trial*> newest_of_each_program(std::span<const Trial* const> trials) {
   std::vector<const Trial*> newest;
   std::map<std::string_view, std::size_t> places;
@@ -38,7 +49,7 @@ std::vector<const Trial*> newest_of_each_program(std::span<const Trial* const> t
     const auto [at, first] = places.try_emplace(trial->program, newest.size());
     if (first) {
       newest.push_back(trial);
-    } else if (trial->unix_ms >= newest[at->second]->unix_ms) {
+    } else if (is_newer(*trial, *newest[at->second])) {
       newest[at->second] = trial;
     }
   }

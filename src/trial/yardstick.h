@@ -21,11 +21,15 @@ class Yardstick {
   // What to divide times beside this trial by: the baseline's in microseconds, or 1 if they have
   // none in common.
   [[nodiscard]] double beside(const Trial& trial) const;
+  // Of several trials the fastest, where of each program the newest counts; null of none.
+  [[nodiscard]] const Trial* fastest(std::span<const Trial* const> trials) const;
 
  private:
   std::string baseline_;
 };
 
+// By when they ended. Ids settle ties, so that no order of arrival decides.
+[[nodiscard]] bool is_newer(const Trial& a, const Trial& b);
 // Of several trials of a program the newest, in the order of the first ones. Whoever chooses the
 // fastest of many is partly lucky; a time that stayed the best for ever, however often its program
 // is timed again, would be chosen for that luck again and again.
