@@ -64,10 +64,14 @@ Finding calibrate(const World& world, const std::vector<Slot>& slots, const Meas
 
 // The bursts of a round, one after the other.
 Finding run(const World& world, const std::vector<PlannedBurst>& plan, Round& round) {
+  std::vector<bool> ran(round.size(), false);
   for (const PlannedBurst& planned : plan) {
     Asked asked = ask(world, planned.burst);
     if (!asked.finding.ok()) return std::move(asked.finding);
-    round[static_cast<std::size_t>(planned.slot)] = asked.result;
+    if (!planned.counts) continue;
+    const auto slot = static_cast<std::size_t>(planned.slot);
+    round[slot] = ran[slot] ? together(round[slot], asked.result) : asked.result;
+    ran[slot] = true;
   }
   return {};
 }

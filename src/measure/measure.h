@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Binary -> Timing: paired, interleaved, shuffled, checked. docs/measurement.md has the protocol.
+// Binary -> Timing: paired, interleaved, balanced, checked. docs/measurement.md has the protocol.
 #pragma once
 
 #include "base/outcome.h"
@@ -30,12 +30,13 @@ struct MeasureOptions {
   // the ratios that decide has this half-width at most, relative to the ratio.
   double precision = 0;
   double warm_seconds = 0;      // of bursts in turn before any counts, so that clocks have settled
+  bool mirrored = false;        // each round there and back: two bursts of each contestant
   double burst_seconds = 0.02;  // length aimed at for one burst
   int max_calls = 64;           // per burst
   int min_calls = 1;            // server mode: also where they take longer than a burst should
   double settle_seconds = 0.002;  // pause before each burst, so that other teams' spinners sleep
   double gap_mean_us = 200;       // server mode
-  std::uint64_t seed = 1;         // of the shuffles and gaps
+  std::uint64_t seed = 1;         // of the orders and gaps
   bool self_pair = true;          // time the candidate against itself too: the noise
   // The samples are a device's own time, which nothing on the host disturbs or can tamper with.
   bool device_clock = false;

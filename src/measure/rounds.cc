@@ -33,6 +33,25 @@ constexpr int kVerdictRounds = 5;  // fewer give no verdict
 // Where less than a third of the rounds can be believed, those are a lucky selection.
 constexpr std::size_t kMostTriesPerRound = 3;
 
+// A Williams design: over as many rounds as there are slots each has every place once, and follows
+// every other once (with an odd number, over two such turns). E. J. Williams, "Experimental designs
+// balanced for the estimation of residual effects of treatments", 1949.
+std::vector<int> balanced_order(std::size_t slots, int round, std::uint64_t seed) {
+  std::vector<int> named(slots), order;
+  for (std::size_t i = 0; i < slots; ++i) named[i] = static_cast<int>(i);
+  Rng rng(seed, kOrderStream);
+  for (std::size_t i = slots; i > 1; --i) {  // Fisher and Yates
+    std::swap(named[i - 1], named[rng.below(i)]);
+  }
+  const auto turn = static_cast<std::size_t>(round);
+  for (std::size_t i = 0; i < slots; ++i) {  // 0, 1, n - 1, 2, n - 2, ...
+    const std::size_t step = i % 2 == 1 ? (i + 1) / 2 : slots - i / 2;
+    order.push_back(named[(step + turn) % slots]);
+  }
+  if (slots % 2 == 1 && turn / slots % 2 == 1) std::ranges::reverse(order);
+  return order;
+}
+
 double overhead(const BurstResult& burst) {
   return burst.wall - burst.claimed;
 }
@@ -107,12 +126,11 @@ int whole_turns(int calls, int sets, const MeasureOptions& options) {
 std::vector<PlannedBurst> plan_round(const std::vector<Slot>& slots, const std::vector<int>& calls,
                                      int round, int sets, int& next_set,
                                      const MeasureOptions& options) {
-  std::vector<int> order(slots.size());
-  for (std::size_t i = 0; i < order.size(); ++i) order[i] = static_cast<int>(i);
-  Rng rng(options.seed, kOrderStream + static_cast<std::uint64_t>(round));
-  for (std::size_t i = order.size(); i > 1; --i) {  // Fisher and Yates
-    std::swap(order[i - 1], order[rng.below(i)]);
-  }
+  const std::vector<int> there = balanced_order(slots.size(), round, options.seed);
+  std::vector<int> order;
+  if (options.mirrored) order.push_back(there.back());
+  order.insert(order.end(), there.begin(), there.end());
+  if (options.mirrored) order.insert(order.end(), there.rbegin(), there.rend());
   const bool server = options.mode == Mode::server;
   std::vector<PlannedBurst> plan;
   for (const int slot : order) {
@@ -127,7 +145,7 @@ std::vector<PlannedBurst> plan_round(const std::vector<Slot>& slots, const std::
     // The same arrivals for every contestant of a round.
     burst.gap_seed = options.seed ^ (kGapStream + static_cast<std::uint64_t>(round));
     next_set = (next_set + burst.calls) % std::max(sets, 1);
-    plan.push_back({slot, std::move(burst)});
+    plan.push_back({slot, std::move(burst), !(options.mirrored && plan.empty())});
   }
   return plan;
 }
@@ -145,6 +163,17 @@ BurstResult reduce(const TimingReply& reply) {
   }
   result.seconds = seconds.empty() ? 0 : median(seconds);
   result.latency = latencies.empty() ? 0 : median(latencies);
+  return result;
+}
+
+BurstResult together(const BurstResult& a, const BurstResult& b) {
+  BurstResult result;
+  result.seconds = (a.seconds + b.seconds) / 2;
+  result.latency = (a.latency + b.latency) / 2;
+  result.counted = a.counted + b.counted;
+  result.switches = a.switches + b.switches;
+  result.wall = a.wall + b.wall;
+  result.claimed = a.claimed + b.claimed;
   return result;
 }
 

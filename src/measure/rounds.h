@@ -33,8 +33,11 @@ struct Slot {
 struct PlannedBurst {
   int slot = 0;
   Burst burst;
+  bool counts = true;
 };
-// All slots in an order shuffled by (seed, round). Bursts follow one another through the sets:
+// All slots, in an order of which (seed, round) decide: a few rounds give each slot every place, as
+// often as any other. options.mirrored: there and back, so that what grows or decays in a round
+// cancels, behind a burst that does not count. Bursts follow one another through the sets:
 // `next_set` moves on, so that no contestant finds in the cache what another has just used.
 [[nodiscard]] std::vector<PlannedBurst> plan_round(const std::vector<Slot>& slots,
                                                    const std::vector<int>& calls, int round,
@@ -51,6 +54,8 @@ struct BurstResult {
   double claimed = 0;         // calls, gaps and the pause, by the runner's
 };
 [[nodiscard]] BurstResult reduce(const TimingReply& reply);
+// Two bursts of a slot in one round, of as many calls each.
+[[nodiscard]] BurstResult together(const BurstResult& a, const BurstResult& b);
 
 using Round = std::vector<BurstResult>;  // by slot
 

@@ -55,6 +55,13 @@ TEST(Plans, WherePowerLimitsMoreStandFinalsAndWarm) {
     const auto warm = [&](std::int64_t size, Mode mode) {
       return final_plan(cube(size), a_gpu(), mode, {}, effort).measure.warm_seconds;
     };
+    const auto mirrored = [&](std::int64_t size, Mode mode) {
+      return final_plan(cube(size), a_gpu(), mode, {}, effort).measure.mirrored;
+    };
+    EXPECT_TRUE(mirrored(4096, Mode::offline));
+    EXPECT_FALSE(mirrored(4096, Mode::sustained)) << "each for so long at a time";
+    EXPECT_FALSE(mirrored(4096, Mode::server));
+    EXPECT_FALSE(mirrored(1024, Mode::offline));
     EXPECT_GE(warm(4096, Mode::offline), 0.15);
     EXPECT_EQ(warm(4096, Mode::server), 0) << "calls alone meet a cool card";
     EXPECT_EQ(warm(1024, Mode::offline), 0);
