@@ -175,9 +175,8 @@ void add_tune(CLI::App& app, Cli& cli) {
       ->capture_default_str();
   command
       ->add_option("--effort", flags->effort,
-                   "normal; sweep: shorter timings and one finalist (three where power limits), "
-                   "for many problems; scout: as sweep, with finals too short for a verdict, "
-                   "before `bench --chosen-in`")
+                   "normal; sweep: shorter timings and one finalist, for many problems; scout: as "
+                   "sweep, with finals too short for a verdict, before `bench --chosen-in`")
       ->capture_default_str();
   command->add_option("--begin-with", flags->begin_with,
                       "A wisdom file of this device: what it holds for the problem and the shapes "

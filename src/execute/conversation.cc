@@ -24,6 +24,7 @@ namespace {
 using namespace std::chrono_literals;
 using Clock = std::chrono::steady_clock;
 
+constexpr std::string_view kRival = "rival.";  // and a number
 // How long a process whose socket closed may take to be gone. Large mappings take a while.
 constexpr std::chrono::milliseconds kGrace{2000};
 // The trusted libraries' limit per call; the plain reference is slow on purpose.
@@ -62,6 +63,10 @@ std::string printable(std::string_view line) {
 }
 
 }  // namespace
+
+std::string rival_name(int number) {
+  return fmt::format("{}{}", kRival, number);
+}
 
 std::vector<std::int64_t> calls_per_set(const std::vector<Burst>& plan, std::string_view contestant,
                                         int sets) {
@@ -134,7 +139,7 @@ Finding Conversation::lost(std::string_view who) {
 }
 
 bool Conversation::trusted(std::string_view who) const {
-  return who != "candidate" && slowest_.contains(who);
+  return who != "candidate" && !who.starts_with(kRival) && slowest_.contains(who);
 }
 
 std::chrono::nanoseconds Conversation::limit_of(std::string_view who) const {

@@ -155,6 +155,7 @@ void write_fields(Json& json, const OpenRequest& r) {
   json["workspace_zeroed"] = r.workspace_zeroed;
   json["vendor_search"] = r.vendor_search;
   if (!r.algorithms.empty()) json["algorithms"] = r.algorithms;
+  if (!r.rivals.empty()) json["rivals"] = r.rivals;
 }
 void read_fields(Reader& in, OpenRequest& r) {
   in.read("problem", r.problem);
@@ -169,6 +170,7 @@ void read_fields(Reader& in, OpenRequest& r) {
   in.read_optional("workspace_zeroed", r.workspace_zeroed);
   in.read_optional("vendor_search", r.vendor_search);
   in.read_optional("algorithms", r.algorithms);
+  in.read_optional("rivals", r.rivals);
 }
 void write_fields(Json& json, const ReapRequest& r) {
   json["pid"] = r.pid;

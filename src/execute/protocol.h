@@ -42,6 +42,7 @@ struct OpenRequest {
   std::int64_t workspace_in_use = 0, workspace_zeroed = 0;
   double vendor_search = 1;             // WorkerOptions
   std::vector<std::string> algorithms;  // of each baseline, chosen earlier; empty: none
+  std::vector<std::string> rivals;      // launches of further candidates, to_json
 };
 // Kill what is left of a session, after `grace_ms` for it to end by itself, and wait for it.
 struct ReapRequest {

@@ -43,7 +43,7 @@ struct WorkerOptions {
 // On CUDA the calls are launches of a graph (64 at a time) and the clock is the device's, unless
 // `wall`: then the host launches each, and the clock is the host's, until the last has finished.
 struct Burst {
-  std::string contestant;  // "candidate", or a baseline's name
+  std::string contestant;  // "candidate", a rival_name(), or a baseline's name
   int calls = 1;
   int first_set = 0;
   bool each = false;       // true: one sample per call (server mode), else one per burst
@@ -53,6 +53,10 @@ struct Burst {
   bool wall = false;  // CUDA: launched one by one by the host and timed by its clock
   friend bool operator==(const Burst&, const Burst&) = default;
 };
+
+// Candidates beside the first in a session: number 1 to kMostRivals, on CUDA alone.
+inline constexpr int kMostRivals = 24;
+[[nodiscard]] std::string rival_name(int number);
 
 // Timed calls pass alpha = 1 and this beta: zero, one, or for `any` a half, with which a C that is
 // accumulated into a thousand times converges instead of overflowing.

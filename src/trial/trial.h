@@ -69,7 +69,7 @@ struct Trial {
   double proof_seconds = 0, timing_seconds = 0;  // parts of the total
   std::string binary_hash;
   std::string policy;  // who proposed it
-  std::string stage;   // "screen", "final", or "bench" for a winner that was timed again
+  std::string stage;   // "screen", "contest", "final", or "bench" for a winner that was timed again
   std::string run;     // id of the tuning or bench run
   std::string split;   // "train" or "held-out"
   std::uint64_t seed = 0;

@@ -39,23 +39,13 @@ class CudaStand final : public Stand {
       : problem_(problem), shop_(shop), mode_(mode), seed_(seed) {}
 
   Status use(const Launch* launch) override {
-    std::int64_t bytes = 0, zeroed = 0;
+    Workspace wanted;
     if (launch != nullptr) {
-      const int sms = shop_.device.cuda.multiprocessors;
-      const std::int64_t slots = slots_bound(*launch, problem_, shop_.device.cuda);
-      const Result<std::int64_t> asked = workspace_bytes(*launch, problem_, sms, slots);
+      const Result<Workspace> asked = workspace_of(*launch);
       if (!asked) return tl::unexpected(asked.error());
-      const Result<std::int64_t> front = zeroed_bytes(*launch, problem_, sms, slots);
-      if (!front) return tl::unexpected(front.error());
-      bytes = *asked;
-      zeroed = *front;
+      wanted = *asked;
     }
-    if (!arena_ || arena_->layout().workspace_bytes < bytes) {
-      const std::int64_t usual = kUsualWorkspace + packed_bytes(problem_);
-      if (Status made = make_arena(std::max(bytes, usual)); !made) return made;
-    }
-    arena_->use_workspace(bytes, zeroed);
-    return {};
+    return hand_out(wanted);
   }
 
   Result<Opened> open(const Binary* candidate, const std::vector<std::string>& names) override {
@@ -65,6 +55,20 @@ class CudaStand final : public Stand {
     }
     return opened;
   }
+  Result<std::optional<Opened>> open_all(std::span<const Binary> candidates,
+                                         const std::vector<std::string>& names) override {
+    Workspace most;
+    for (const Binary& candidate : candidates) {
+      const Result<Workspace> asked = workspace_of(candidate.launch);
+      if (!asked) return tl::unexpected(asked.error());
+      most = {std::max(most.bytes, asked->bytes), std::max(most.zeroed, asked->zeroed)};
+    }
+    if (Status status = hand_out(most); !status) return tl::unexpected(status.error());
+    Result<Opened> opened =
+        shop_.worker.open(*arena_, &candidates.front(), names, algorithms_, candidates.subspan(1));
+    if (!opened) return tl::unexpected(opened.error());
+    return std::optional<Opened>(*std::move(opened));
+  }
   void recall(std::map<std::string, std::string> algorithms) override {
     algorithms_ = std::move(algorithms);
   }
@@ -72,6 +76,27 @@ class CudaStand final : public Stand {
   int sets() const override { return arena_->layout().sets; }
 
  private:
+  struct Workspace {
+    std::int64_t bytes = 0, zeroed = 0;
+  };
+  [[nodiscard]] Result<Workspace> workspace_of(const Launch& launch) const {
+    const int sms = shop_.device.cuda.multiprocessors;
+    const std::int64_t slots = slots_bound(launch, problem_, shop_.device.cuda);
+    const Result<std::int64_t> bytes = workspace_bytes(launch, problem_, sms, slots);
+    if (!bytes) return tl::unexpected(bytes.error());
+    const Result<std::int64_t> zeroed = zeroed_bytes(launch, problem_, sms, slots);
+    if (!zeroed) return tl::unexpected(zeroed.error());
+    return Workspace{*bytes, *zeroed};
+  }
+  Status hand_out(const Workspace& wanted) {
+    if (!arena_ || arena_->layout().workspace_bytes < wanted.bytes) {
+      const std::int64_t usual = kUsualWorkspace + packed_bytes(problem_);
+      if (Status made = make_arena(std::max(wanted.bytes, usual)); !made) return made;
+    }
+    arena_->use_workspace(wanted.bytes, wanted.zeroed);
+    return {};
+  }
+
   Status make_arena(std::int64_t workspace) {
     verifier_.reset();
     mirror_.reset();

@@ -18,6 +18,7 @@ namespace tilewright {
 namespace {
 
 constexpr const char* kPlainLoops = "reference";  // the baseline that needs no library
+constexpr double kSettleSeconds = 0.15;           // until clocks have fallen
 
 double seconds_since(std::chrono::steady_clock::time_point start) {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
@@ -28,6 +29,15 @@ std::int64_t unix_ms() {
   return std::chrono::duration_cast<std::chrono::milliseconds>(
              system_clock::now().time_since_epoch())
       .count();
+}
+
+// t_theirs / t_ours, paired by round.
+Interval ratio_of(const Column& theirs, const Column& ours, std::uint64_t seed) {
+  std::vector<double> ratios;
+  for (std::size_t i = 0; i < ours.round_us.size(); ++i) {
+    ratios.push_back(theirs.round_us[i] / ours.round_us[i]);
+  }
+  return bootstrap_median(ratios, 0.95, 1000, seed);
 }
 
 void fail_trial(Trial& trial, const Finding& finding) {
@@ -65,13 +75,29 @@ bool meets_power_cap(const Problem& problem, const Device& device) {
   return device.kind == DeviceKind::cuda && problem.flop() >= kLeastFlop;
 }
 
-std::size_t finalists(const Problem& problem, const Device& device, Effort effort) {
-  return is_hasty(effort) && !meets_power_cap(problem, device) ? 1 : 3;
+std::size_t contestants(const Problem& problem, const Device& device, Mode mode) {
+  return meets_power_cap(problem, device) && mode != Mode::server ? 8 : 0;
+}
+
+std::size_t finalists(Effort effort) {
+  return is_hasty(effort) ? 1 : 3;
+}
+
+EvaluationPlan contest_plan(const Device& device, Mode mode, const std::string& reference) {
+  EvaluationPlan plan;
+  plan.stage = "contest";
+  plan.measure = options_for(device, mode);
+  plan.measure.rounds = 4;
+  plan.measure.burst_seconds = 0.005;
+  plan.measure.warm_seconds = kSettleSeconds;
+  plan.measure.mirrored = true;
+  plan.measure.self_pair = false;
+  if (!reference.empty()) plan.baselines = {reference};
+  return plan;
 }
 
 EvaluationPlan final_plan(const Problem& problem, const Device& device, Mode mode,
                           const std::vector<std::string>& baselines, Effort effort) {
-  constexpr double kSettleSeconds = 0.15;
   const bool warm = meets_power_cap(problem, device) && mode != Mode::server;
   EvaluationPlan plan;
   plan.measure = options_for(device, mode);
@@ -311,6 +337,58 @@ Status Workbench::evaluate(const CompileResult& built, std::span<const Evaluatio
     if (!*more) break;
   }
   return {};
+}
+
+Result<std::vector<Trial>> Workbench::contest(std::span<const CompileResult> built,
+                                              const EvaluationPlan& plan, std::string& remark) {
+  std::vector<Binary> binaries;
+  for (const CompileResult& one : built) binaries.push_back(*one.binary);
+  Result<std::optional<Opened>> opened = stand_->open_all(binaries, plan.baselines);
+  if (!opened) return tl::unexpected(opened.error());
+  if (!*opened) return std::vector<Trial>{};
+  const auto failed = [&remark](const Finding& finding) {
+    remark = fmt::format("no contest: {} {}: {}", name_of(finding.outcome), finding.rule,
+                         finding.detail);
+    return std::vector<Trial>{};
+  };
+  if (!(*opened)->session) return failed((*opened)->finding);
+  std::vector<std::string> names = plan.baselines;  // behind the candidate
+  for (int i = 1; i < static_cast<int>(built.size()); ++i) names.push_back(rival_name(i));
+  std::vector<Trial> trials;
+  for (const CompileResult& one : built) trials.push_back(trial_of(one, plan));
+  MeasureOptions options = plan.measure;
+  options.seed = seed_;
+  const std::optional<Conditions> before = rig_.conditions();
+  Timing timing;
+  {
+    const auto quiet = quiet_while_timing(options.mode);
+    timing = measure(*(*opened)->session, stand_->sets(), names, options, {});
+  }
+  if (!timing.finding.ok()) return failed(timing.finding);
+  const std::span<const Column> theirs(timing.columns.data() + 1, plan.baselines.size());
+  for (std::size_t i = 0; i < trials.size(); ++i) {
+    const Column& ours = timing.columns[i == 0 ? 0 : theirs.size() + i];
+    Trial& trial = trials[i];
+    trial.outcome = Outcome::ok;
+    trial.time_us = ours.median_us;
+    trial.spread = ours.spread;
+    trial.noise = timing.noise;
+    trial.before = before;
+    trial.after = rig_.conditions();
+    trial.timing_seconds = timing.seconds / static_cast<double>(trials.size());
+    trial.total_seconds = trial.timing_seconds;
+    trial.unix_ms = unix_ms();
+    for (const Column& column : theirs) {
+      const Interval ratio = ratio_of(column, ours, seed_);
+      BaselineTime& baseline = trial.baselines[column.name];
+      baseline.time_us = column.median_us;
+      baseline.ratio_low = ratio.low;
+      baseline.ratio = ratio.mid;
+      baseline.ratio_high = ratio.high;
+      baseline.headline = !beside_.contains(column.name);
+    }
+  }
+  return trials;
 }
 
 // All sets that were written in the finals; in a screening a few, which nobody can foresee.

@@ -37,10 +37,12 @@ enum class Effort { normal, sweep, scout };
 
 // Whether a device draws all the power it may on this problem. Its clocks then fall within a tenth
 // of a second, and not as far for every program: those ahead in a burst from a cool card need not
-// be ahead in the end. So more programs stand finals, and these are measured warm.
+// be ahead in the end. So finals are warm, and who stands them is found out in a contest.
 [[nodiscard]] bool meets_power_cap(const Problem& problem, const Device& device);
-// How many of the screened programs are measured in full.
-[[nodiscard]] std::size_t finalists(const Problem& problem, const Device& device, Effort effort);
+// How many of the screened programs take turns in a contest before the finals; 0: there is none.
+[[nodiscard]] std::size_t contestants(const Problem& problem, const Device& device, Mode mode);
+// How many programs are measured in full.
+[[nodiscard]] std::size_t finalists(Effort effort);
 
 // The baselines of a workbench.
 struct Rivals {
@@ -61,6 +63,9 @@ struct EvaluationPlan {
 [[nodiscard]] EvaluationPlan screening_plan(const Device& device, Mode mode,
                                             const std::string& reference,
                                             Effort effort = Effort::normal);
+// Several candidates in turn and one baseline beside them, warm, there and back.
+[[nodiscard]] EvaluationPlan contest_plan(const Device& device, Mode mode,
+                                          const std::string& reference);
 [[nodiscard]] EvaluationPlan final_plan(const Problem& problem, const Device& device, Mode mode,
                                         const std::vector<std::string>& baselines,
                                         Effort effort = Effort::normal);
@@ -85,6 +90,12 @@ class Workbench {
   using Take = std::function<Result<bool>(Trial)>;
   [[nodiscard]] Status evaluate(const CompileResult& built, std::span<const EvaluationPlan> plans,
                                 const Take& take);
+
+  // Times candidates that have passed a screening, all in one session and in turn, which makes
+  // their times more alike, and four times as cheap, as one after the other. A trial for each, in
+  // their order; none where that cannot be done, and `remark` then says why if it was tried.
+  [[nodiscard]] Result<std::vector<Trial>> contest(std::span<const CompileResult> built,
+                                                   const EvaluationPlan& plan, std::string& remark);
 
   // Baselines that are present and whose results are right, headline ones first. Those that are
   // absent or wrong are explained in `remarks`.

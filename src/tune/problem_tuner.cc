@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Successive halving with two rungs. Rung one: every proposal gets the quick proof and three short
-// paired rounds against the fastest baseline. Rung two: the best few get the full proof and full
-// paired rounds against every baseline; only these can win.
+// Successive halving. Rung one: every proposal gets the quick proof and three short paired rounds
+// against the fastest baseline. Where a device's power limits, the best of these then take turns in
+// one session. Last rung: the best few get the full proof and full paired rounds against every
+// baseline; only these can win.
 //
 // Every trial is in the database before the next candidate is touched.
 #include "tune/problem_tuner.h"
@@ -145,7 +146,8 @@ struct ProblemTuner::State {
     if (!budget_.deadline || result_.trials + result_.resumed == 0) return true;
     const double share = Seconds(*budget_.deadline - begun_).count();
     const double reserve =
-        std::min(final_seconds_ * static_cast<double>(finalists()), kFinalsShare * share);
+        std::min(final_seconds_ * static_cast<double>(finalists(bench_.options.effort)),
+                 kFinalsShare * share);
     return Seconds(*budget_.deadline - Clock::now()).count() > reserve;
   }
 
@@ -216,7 +218,8 @@ struct ProblemTuner::State {
                                      final_baselines(), bench_.options.effort);
     std::erase_if(plan.unpaired, [&](const std::string& name) { return !wanted(name); });
     const bool cut_short = stopped() && !dry_ && trials_left() > 0;
-    Finalists line(screened_, finalists());
+    if (Status status = contest(); !status) return status;
+    Finalists line(screened_, finalists(bench_.options.effort));
     while (const auto candidate = line.next(stopped() || past_deadline())) {
       Result<CompileResult> built = binary_of(*candidate);
       if (!built) return tl::unexpected(built.error());
@@ -232,9 +235,40 @@ struct ProblemTuner::State {
     return {};
   }
 
-  [[nodiscard]] std::size_t finalists() const {
-    return tilewright::finalists(result_.problem, bench_.device, bench_.options.effort);
+  // Leaves of the screened the best, with their times in turn, where that can be found out.
+  Status contest() {
+    const std::size_t wanted = contestants(result_.problem, bench_.device, bench_.options.mode);
+    std::vector<Trial> best;
+    Finalists line(screened_, wanted);
+    while (best.size() < wanted) {
+      const auto next = line.next(false);
+      if (!next || next->outcome != Outcome::ok) break;
+      best.push_back(*next);
+    }
+    if (best.size() <= finalists(bench_.options.effort) || stopped() || past_deadline()) return {};
+    std::vector<CompileResult> built;
+    for (const Trial& trial : best) {
+      Result<CompileResult> one = binary_of(trial);
+      if (!one) return tl::unexpected(one.error());
+      if (!one->binary) return {};
+      built.push_back(*std::move(one));
+    }
+    std::string remark;
+    const EvaluationPlan plan =
+        contest_plan(bench_.device, bench_.options.mode, workbench_->reference());
+    Result<std::vector<Trial>> trials = workbench_->contest(built, plan, remark);
+    if (!trials) return tl::unexpected(trials.error());
+    if (!remark.empty()) log(remark);
+    if (trials->empty()) return {};
+    screened_.clear();
+    for (std::size_t i = 0; i < best.size(); ++i) {
+      if (Status s = record(best[i].program, (*trials)[i]); !s) return s;
+      report((*trials)[i]);
+      screened_.push_back((*trials)[i]);
+    }
+    return {};
   }
+
   [[nodiscard]] bool past_deadline() const {
     return budget_.deadline && Clock::now() > *budget_.deadline;
   }

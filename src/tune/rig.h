@@ -18,6 +18,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -34,6 +35,14 @@ class Stand {
   // As Worker::open.
   [[nodiscard]] virtual Result<Opened> open(const Binary* candidate,
                                             const std::vector<std::string>& baselines) = 0;
+  // Several candidates in one session, the first as above, the others by rival_name(), with the
+  // workspace of the greediest. Nothing where a process holds one (CPU).
+  [[nodiscard]] virtual Result<std::optional<Opened>> open_all(
+      std::span<const Binary> candidates, const std::vector<std::string>& baselines) {
+    static_cast<void>(candidates);
+    static_cast<void>(baselines);
+    return std::nullopt;
+  }
   // What baselines, by name, are to run instead of choosing (BaselineTime::algorithm). Before the
   // first open(); only CUDA's libraries have a choice.
   virtual void recall(std::map<std::string, std::string> algorithms) {

@@ -97,11 +97,13 @@ TEST(ProtocolTest, OpenSurvivesTheLine) {
   open.workspace_in_use = 5;
   open.workspace_zeroed = 4;
   open.algorithms = {"", "cublasLt 13.1.0 00ff"};
+  open.rivals = {"{}", R"({"target":"cuda"})"};
   const OpenRequest cuda = same(open);
   EXPECT_EQ(cuda.arena, "00ff");
   EXPECT_EQ(cuda.workspace_in_use, 5);
   EXPECT_EQ(cuda.workspace_zeroed, 4);
   EXPECT_EQ(cuda.algorithms, open.algorithms);
+  EXPECT_EQ(cuda.rivals, open.rivals);
 }
 
 TEST(ProtocolTest, RepliesSurviveTheLine) {

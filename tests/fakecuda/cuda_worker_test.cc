@@ -298,6 +298,77 @@ TEST_F(CudaWorkerTest, OneSessionAtATime) {
   EXPECT_FALSE(worker_->open(*arena_, nullptr, {}));
 }
 
+// Each tells what it was given as its fourth argument.
+TEST_F(CudaWorkerTest, RivalsTakeTurnsWithTheCandidate) {
+  Binary candidate = binary("tw_count");
+  std::vector<Binary> rivals;
+  for (const char* told : {"i32:N", "i32:K"}) {
+    rivals.push_back(candidate);
+    rivals.back().launch.cuda.arguments[3] = told;
+  }
+  {
+    auto opened = worker_->open(*arena_, &candidate, {}, {}, rivals);
+    ASSERT_TRUE(opened) << opened.error().message;
+    ASSERT_NE(opened->session, nullptr) << opened->finding.detail;
+    Session& session = *opened->session;
+    const std::vector<std::pair<std::string, std::uint32_t>> told = {
+        {rival_name(2), 8U}, {"candidate", 16U}, {rival_name(1), 24U}, {"candidate", 16U}};
+    for (const auto& [name, size] : told) {
+      EXPECT_TRUE(session.call(name, 1).ok());
+      EXPECT_EQ(word(1, 2), size) << name;
+      EXPECT_TRUE(session.time({{name, 70}}).finding.ok());
+      EXPECT_EQ(word(3, 2), size) << name << ", by its own graphs";
+    }
+    EXPECT_THAT(session.call(rival_name(3), 0).detail,
+                HasSubstr("there is candidate rival.1 rival.2"));
+    EXPECT_TRUE(session.call_sizes(7, 24, 8).ok());
+    EXPECT_EQ(word(0, 2), 7U) << "the candidate's, whose sizes are run-time arguments";
+  }
+  const auto alone = open("tw_count");
+  EXPECT_EQ(alone->call(rival_name(1), 0).rule, "request") << "they leave with their session";
+  EXPECT_EQ(worker_->restarts(), 0);
+}
+
+TEST_F(CudaWorkerTest, EachTurnFindsTheWorkspaceAsPromised) {
+  arena_->use_workspace(256, 4);
+  const Binary candidate = binary("tw_count");
+  auto opened = worker_->open(*arena_, &candidate, {}, {}, {&candidate, 1});
+  ASSERT_TRUE(opened && opened->session);
+  for (const std::string& name : {rival_name(1), std::string("candidate")}) {
+    const auto dirty = [this] {
+      std::memset(reinterpret_cast<void*>(arena_->workspace()), 1, 4096);
+    };
+    dirty();
+    EXPECT_TRUE(opened->session->call(name, 0).ok());
+    dirty();
+    EXPECT_TRUE(opened->session->time({{name, 3}}).finding.ok());
+    EXPECT_EQ(word(0, 1), 0U) << name;
+    EXPECT_EQ(reinterpret_cast<const unsigned char*>(arena_->workspace())[4], 1);
+  }
+}
+
+TEST_F(CudaWorkerTest, WhatARivalBreaksIsItsOwn) {
+  Binary candidate = binary("tw_count", "tw_count 8 8 8 4\ntw_hang 8 8 8 4\n");
+  Binary rival = candidate;
+  rival.launch.symbol = "tw_hang";
+  auto opened = worker_->open(*arena_, &candidate, {}, {}, {&rival, 1});
+  ASSERT_TRUE(opened && opened->session);
+  EXPECT_TRUE(opened->session->time({{"candidate", 2}}).finding.ok());
+  const TimingReply hung = opened->session->time({{rival_name(1), 2}});
+  EXPECT_EQ(hung.finding.outcome, Outcome::run_timeout);
+  EXPECT_THAT(hung.finding.detail, HasSubstr("rival.1"));
+  opened->session = nullptr;
+  rival.path = folder_ / "absent";
+  EXPECT_EQ(worker_->open(*arena_, &candidate, {}, {}, {&rival, 1})->finding.rule, "unreadable");
+  rival = candidate;
+  rival.launch.symbol = "tw_none";
+  EXPECT_EQ(worker_->open(*arena_, &candidate, {}, {}, {&rival, 1})->finding.rule, "cubin");
+  const std::vector<Binary> many(kMostRivals + 1, candidate);
+  EXPECT_FALSE(worker_->open(*arena_, &candidate, {}, {}, many));
+  EXPECT_FALSE(worker_->open(*arena_, nullptr, {}, {}, {&candidate, 1}));
+  EXPECT_TRUE(worker_->open(*arena_, &candidate, {}, {}, {many.data(), kMostRivals})->session);
+}
+
 TEST_F(CudaWorkerTest, LibrariesThatAreNotThereAreAnErrorOfTheMachine) {
   const auto opened = worker_->open(*arena_, nullptr, {"no_such_library"});
   ASSERT_FALSE(opened);

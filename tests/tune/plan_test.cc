@@ -43,15 +43,21 @@ TEST(Plans, FinalsOfEachEffort) {
   EXPECT_FALSE(effort_from("scouts"));
 }
 
-TEST(Plans, WherePowerLimitsMoreStandFinalsAndWarm) {
+TEST(Plans, WherePowerLimitsThereIsAContestAndFinalsAreWarm) {
   Device cpu;
   cpu.kind = DeviceKind::cpu;
   EXPECT_FALSE(meets_power_cap(cube(1024), a_gpu()));
   EXPECT_TRUE(meets_power_cap(cube(4096), a_gpu()));
   EXPECT_FALSE(meets_power_cap(cube(4096), cpu));
+  EXPECT_GT(contestants(cube(4096), a_gpu(), Mode::offline), finalists(Effort::normal));
+  EXPECT_LE(contestants(cube(4096), a_gpu(), Mode::offline), 1U + kMostRivals);
+  EXPECT_EQ(contestants(cube(1024), a_gpu(), Mode::offline), 0U);
+  EXPECT_EQ(contestants(cube(4096), a_gpu(), Mode::server), 0U);
+  EXPECT_EQ(contestants(cube(4096), cpu, Mode::offline), 0U);
+  const MeasureOptions contest = contest_plan(a_gpu(), Mode::offline, "").measure;
+  EXPECT_TRUE(contest.mirrored && contest.warm_seconds > 0 && !contest.self_pair);
   for (const Effort effort : {Effort::normal, Effort::sweep, Effort::scout}) {
-    EXPECT_EQ(finalists(cube(4096), a_gpu(), effort), 3U);
-    EXPECT_EQ(finalists(cube(1024), a_gpu(), effort), effort == Effort::normal ? 3U : 1U);
+    EXPECT_EQ(finalists(effort), effort == Effort::normal ? 3U : 1U);
     const auto warm = [&](std::int64_t size, Mode mode) {
       return final_plan(cube(size), a_gpu(), mode, {}, effort).measure.warm_seconds;
     };

@@ -36,6 +36,29 @@ std::vector<std::string> runner_environment() {
   return {"CUDA_LAUNCH_BLOCKING=0"};
 }
 
+// Descriptors that are closed again.
+struct OpenFiles {
+  std::vector<int> fds;
+  OpenFiles() = default;
+  OpenFiles(const OpenFiles&) = delete;
+  OpenFiles& operator=(const OpenFiles&) = delete;
+  ~OpenFiles() {
+    for (const int fd : fds) close(fd);
+  }
+  [[nodiscard]] bool open(const std::filesystem::path& path) {
+    const int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+    if (fd >= 0) fds.push_back(fd);
+    return fd >= 0;
+  }
+};
+
+std::vector<const Binary*> all_of(const Binary* candidate, std::span<const Binary> rivals) {
+  std::vector<const Binary*> all;
+  if (candidate != nullptr) all.push_back(candidate);
+  for (const Binary& rival : rivals) all.push_back(&rival);
+  return all;
+}
+
 // Words that say that the runner, not the candidate or a baseline, is at fault.
 bool is_ours(std::string_view rule) {
   return rule == "driver" || rule == "setup" || rule == "request";
@@ -108,8 +131,13 @@ Result<CudaWorker> CudaWorker::start(const WorkerOptions& options, const Device&
 
 Result<Opened> CudaWorker::open(const DeviceArena& arena, const Binary* candidate,
                                 const std::vector<std::string>& baselines,
-                                const std::map<std::string, std::string>& algorithms) {
+                                const std::map<std::string, std::string>& algorithms,
+                                std::span<const Binary> rivals) {
   if (state_->busy) return fail(ErrorCode::internal, "the worker has a session open already");
+  if (rivals.size() > kMostRivals || (candidate == nullptr && !rivals.empty())) {
+    return fail(ErrorCode::internal, fmt::format("{} rivals, at most {} beside a candidate",
+                                                 rivals.size(), kMostRivals));
+  }
   OpenRequest request;
   request.problem = to_text(arena.problem());
   request.device = to_json(state_->device);
@@ -123,20 +151,20 @@ Result<Opened> CudaWorker::open(const DeviceArena& arena, const Binary* candidat
     const auto known = algorithms.find(name);
     request.algorithms.push_back(known == algorithms.end() ? std::string() : known->second);
   }
-  std::vector<int> fds = {arena.fd()};
-  int binary = -1;
-  if (candidate != nullptr) {
-    request.launch = to_json(candidate->launch);
-    binary = ::open(candidate->path.c_str(), O_RDONLY | O_CLOEXEC);
-    if (binary < 0) {
+  if (candidate != nullptr) request.launch = to_json(candidate->launch);
+  for (const Binary& rival : rivals) request.rivals.push_back(to_json(rival.launch));
+  OpenFiles cubins;
+  for (const Binary* binary : all_of(candidate, rivals)) {
+    if (!cubins.open(binary->path)) {
       return Opened{nullptr,
                     {Outcome::launch_error, "unreadable",
-                     fmt::format("{}: {}", candidate->path.string(), std::strerror(errno))},
+                     fmt::format("{}: {}", binary->path.string(), std::strerror(errno))},
                     {},
                     {}};
     }
-    fds.push_back(binary);
   }
+  std::vector<int> fds = {arena.fd()};
+  fds.insert(fds.end(), cubins.fds.begin(), cubins.fds.end());
 
   // A runner that died since the last session is replaced, once.
   const auto patience = kPrimeLimit * (1 + static_cast<int>(baselines.size()));
@@ -146,7 +174,6 @@ Result<Opened> CudaWorker::open(const DeviceArena& arena, const Binary* candidat
     const bool fresh = !state_->channel.valid();
     if (fresh) {
       if (Status spawned = state_->spawn(); !spawned) {
-        if (binary >= 0) close(binary);
         return tl::unexpected<Error>(spawned.error());
       }
     }
@@ -156,7 +183,6 @@ Result<Opened> CudaWorker::open(const DeviceArena& arena, const Binary* candidat
     if (primed.finding.outcome != Outcome::crash || fresh) break;
     session.reset();
   }
-  if (binary >= 0) close(binary);
   if (primed.finding.rule == "launch" || primed.finding.rule == "cubin") {
     return Opened{nullptr, primed.finding, {}, {}};
   }

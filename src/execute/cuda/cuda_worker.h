@@ -11,6 +11,7 @@
 #include "execute/session.h"
 
 #include <map>
+#include <span>
 
 namespace tilewright {
 
@@ -25,9 +26,12 @@ class CudaWorker {
 
   // As Worker::open. Names of baselines: baseline/cuda/cuda_baseline.h. `algorithms`: for some of
   // them what an earlier Opened told, to be taken instead of a search (CudaBaseline::recall).
+  // `rivals`: candidates beside the first, by rival_name(1) and on; all write the same C and
+  // workspace, so only their times are of use.
   [[nodiscard]] Result<Opened> open(const DeviceArena& arena, const Binary* candidate,
                                     const std::vector<std::string>& baselines,
-                                    const std::map<std::string, std::string>& algorithms = {});
+                                    const std::map<std::string, std::string>& algorithms = {},
+                                    std::span<const Binary> rivals = {});
   // How often the runner had to be started again: a fault costs a restart.
   [[nodiscard]] int restarts() const;
 

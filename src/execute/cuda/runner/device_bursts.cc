@@ -44,6 +44,7 @@ class BurstRun {
   }
 
   Done run(Reply& reply) {
+    if (Status s = contest_.take_turn(contestant_); !s) return failed(s.error());
     const std::int64_t start = now_nanoseconds();
     if (burst_.settle_seconds > 0) idle(burst_.settle_seconds);
     const std::int64_t switches = involuntary_switches();

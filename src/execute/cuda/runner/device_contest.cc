@@ -44,7 +44,7 @@ tl::expected<std::unique_ptr<DeviceContest>, Failure> DeviceContest::create(int 
 
 DeviceContest::~DeviceContest() {
   graphs_.reset();
-  kernel_.reset();
+  kernels_.clear();
   prepared_.clear();
   libraries_.reset();
   arena_.reset();
@@ -54,21 +54,20 @@ DeviceContest::~DeviceContest() {
 
 Done DeviceContest::open(const OpenRequest& request, int arena_fd, Reply& reply) {
   // What baselines ran before on these operands they run again, by the same graphs.
-  if (continues(request)) {
-    graphs_->forget(kCandidate);
-  } else {
-    graphs_->clear();
-  }
-  kernel_.reset();
-  launch_.reset();
+  const bool again = continues(request);
+  unload();
+  if (!again) graphs_->clear();
+  launches_.clear();
   names_.clear();
   auto problem = parse_problem(request.problem);
   if (!problem) return failure("setup", problem.error().message);
-  if (!request.launch.empty()) {
-    auto launch = launch_from_json(request.launch);
+  std::vector<std::string> launches = request.rivals;
+  if (!request.launch.empty()) launches.insert(launches.begin(), request.launch);
+  for (const std::string& json : launches) {
+    auto launch = launch_from_json(json);
     if (!launch) return failure("launch", launch.error().message);
     if (launch->target != "cuda") return failure("launch", "its target is not cuda");
-    launch_ = std::move(*launch);
+    launches_.push_back(std::move(*launch));
   }
   problem_ = *problem;
   Done there = request.arena == kOwnArena ? make_arena(request) : map_arena(request, arena_fd);
@@ -167,36 +166,59 @@ Done DeviceContest::prepare_baseline(const std::string& name, const std::string&
   return {};
 }
 
-Done DeviceContest::load(std::span<const std::byte> cubin) {
-  graphs_->forget(kCandidate);
-  kernel_.reset();
-  if (!launch_) return {};  // libraries alone
-  auto kernel = CudaKernel::load(context_, cubin, *launch_);
-  if (!kernel) return failure("cubin", text(kernel.error()));
-  kernel_.emplace(std::move(*kernel));
-  // Now rather than at the first call, so that what cannot be launched is known before it is timed.
-  const auto call = call_for(kCandidate, 0, 1, timed_beta(problem_));
-  if (!call) {
-    kernel_.reset();
-    return tl::unexpected<Failure>(call.error());
+void DeviceContest::unload() {
+  for (int i = 0; i < static_cast<int>(launches_.size()); ++i) graphs_->forget(kCandidate - i);
+  kernels_.clear();
+}
+
+Done DeviceContest::load(std::span<const std::vector<std::byte>> cubins) {
+  unload();
+  if (Done loaded = load_all(cubins); !loaded) {
+    kernels_.clear();
+    return loaded;
   }
-  if (zeroed_ == 0) return {};
-  const cuda::Driver& d = context_.driver();
-  const cuda::Pointer workspace = operands(0, Owner::candidate).workspace;
-  if (Status s = d.check(d.MemsetD8Async(workspace, 0, static_cast<std::size_t>(zeroed_), stream_),
-                         "zeroing");
-      !s) {
-    return tl::unexpected<Failure>(failure_of(kCandidate, s.error()));
-  }
+  if (kernels_.empty()) return {};
+  if (Status s = zero(); !s) return tl::unexpected<Failure>(failure_of(kCandidate, s.error()));
   return finish(kCandidate);
 }
 
+Status DeviceContest::zero() {
+  if (zeroed_ == 0) return {};
+  const cuda::Driver& d = context_.driver();
+  const cuda::Pointer workspace = operands(0, Owner::candidate).workspace;
+  return d.check(d.MemsetD8Async(workspace, 0, static_cast<std::size_t>(zeroed_), stream_),
+                 "zeroing");
+}
+
+Status DeviceContest::take_turn(int contestant) {
+  return is_candidate(contestant) && kernels_.size() > 1 ? zero() : Status{};
+}
+
+Done DeviceContest::load_all(std::span<const std::vector<std::byte>> cubins) {
+  for (std::size_t i = 0; i < launches_.size(); ++i) {
+    auto kernel = CudaKernel::load(context_, cubins[i], launches_[i]);
+    if (!kernel) return failure("cubin", text(kernel.error()));
+    kernels_.push_back(std::move(*kernel));
+  }
+  // Now rather than at the first call, so that what cannot be launched is known before it is timed.
+  for (int i = 0; i < static_cast<int>(kernels_.size()); ++i) {
+    const auto call = call_for(kCandidate - i, 0, 1, timed_beta(problem_));
+    if (!call) return tl::unexpected<Failure>(call.error());
+  }
+  return {};
+}
+
 tl::expected<int, Failure> DeviceContest::find(const std::string& name) const {
-  if (name == "candidate" && kernel_) return kCandidate;
+  std::vector<std::string> there;
+  for (int i = 0; i < static_cast<int>(kernels_.size()); ++i) {
+    there.push_back(i == 0 ? "candidate" : rival_name(i));
+    if (name == there.back()) return kCandidate - i;
+  }
   const auto found = std::find(names_.begin(), names_.end(), name);
   if (found != names_.end()) return static_cast<int>(found - names_.begin());
-  return failure("request", fmt::format("contestant = {}: there is {}{}", name,
-                                        kernel_ ? "candidate " : "", fmt::join(names_, " ")));
+  there.insert(there.end(), names_.begin(), names_.end());
+  return failure("request",
+                 fmt::format("contestant = {}: there is {}", name, fmt::join(there, " ")));
 }
 
 CudaOperands DeviceContest::operands(int set, Owner owner) const {
@@ -228,19 +250,21 @@ CudaGemm DeviceContest::gemm(int set, float alpha, float beta) const {
 tl::expected<DeviceCall, Failure> DeviceContest::call_for(int contestant, int set, float alpha,
                                                           float beta) {
   DeviceCall call;
-  if (contestant != kCandidate) {
+  if (!is_candidate(contestant)) {
     call.baseline = prepared_.at(names_[static_cast<std::size_t>(contestant)]).baseline.get();
     call.gemm = gemm(set, alpha, beta);
     return call;
   }
-  return candidate_call({problem_.m, problem_.n, problem_.k}, set, alpha, beta);
+  return candidate_call(contestant, {problem_.m, problem_.n, problem_.k}, set, alpha, beta);
 }
 
-tl::expected<DeviceCall, Failure> DeviceContest::candidate_call(const GemmShape& sizes, int set,
+tl::expected<DeviceCall, Failure> DeviceContest::candidate_call(int contestant,
+                                                                const GemmShape& sizes, int set,
                                                                 float alpha, float beta) {
-  auto ready = kernel_->prepare(problem_, sizes, operands(set, Owner::candidate), alpha, beta);
-  if (!ready) return tl::unexpected<Failure>(failure_of(kCandidate, ready.error()));
   DeviceCall call;
+  call.kernel = &kernels_[static_cast<std::size_t>(kCandidate - contestant)];
+  auto ready = call.kernel->prepare(problem_, sizes, operands(set, Owner::candidate), alpha, beta);
+  if (!ready) return tl::unexpected<Failure>(failure_of(contestant, ready.error()));
   call.ready = std::move(*ready);
   if (const std::int64_t wanted = call.ready->call().workspace_bytes; wanted > workspace_) {
     return failure("launch", fmt::format("it wants {} bytes of workspace, {} were handed out",
@@ -251,7 +275,7 @@ tl::expected<DeviceCall, Failure> DeviceContest::candidate_call(const GemmShape&
 
 Status DeviceContest::enqueue(const DeviceCall& call) {
   return call.baseline != nullptr ? call.baseline->enqueue(call.gemm, stream_)
-                                  : kernel_->launch(*call.ready, stream_);
+                                  : call.kernel->launch(*call.ready, stream_);
 }
 
 Done DeviceContest::finish(int contestant) {
@@ -262,15 +286,15 @@ Done DeviceContest::finish(int contestant) {
 }
 
 Done DeviceContest::run(int contestant, const DeviceCall& call) {
-  if (Status s = enqueue(call); !s) {
-    return tl::unexpected<Failure>(failure_of(contestant, s.error()));
-  }
+  Status s = take_turn(contestant);
+  if (s) s = enqueue(call);
+  if (!s) return tl::unexpected<Failure>(failure_of(contestant, s.error()));
   return finish(contestant);
 }
 
 Done DeviceContest::run_sizes(const GemmShape& sizes) {
-  if (!kernel_) return failure("request", "there is no candidate");
-  const auto call = candidate_call(sizes, 0, 1, timed_beta(problem_));
+  if (kernels_.empty()) return failure("request", "there is no candidate");
+  const auto call = candidate_call(kCandidate, sizes, 0, 1, timed_beta(problem_));
   return call ? run(kCandidate, *call) : tl::unexpected<Failure>(call.error());
 }
 
@@ -295,9 +319,9 @@ Failure DeviceContest::failure_of(int contestant, const Error& error) const {
   const cuda::Driver& d = context_.driver();
   const cuda::Code code = d.CtxSynchronize();
   if (code == cuda::kSuccess) {
-    return {contestant == kCandidate ? "launch" : "baseline", text(error)};
+    return {is_candidate(contestant) ? "launch" : "baseline", text(error)};
   }
-  return {contestant == kCandidate ? "sticky" : "sticky-baseline", d.text(code)};
+  return {is_candidate(contestant) ? "sticky" : "sticky-baseline", d.text(code)};
 }
 
 }  // namespace tilewright::runner

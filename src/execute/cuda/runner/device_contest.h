@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the CUDA runner holds: the context, the mapped operands, the baselines and one candidate,
+// What the CUDA runner holds: the context, the mapped operands, the baselines and the candidates,
 // and a way to call each of them. It outlives sessions: what the next one needs again is kept.
 #pragma once
 
@@ -20,12 +20,16 @@
 
 namespace tilewright::runner {
 
-inline constexpr int kCandidate = -1;
+inline constexpr int kCandidate = -1;  // and its rivals are -2, -3, ...
+[[nodiscard]] constexpr bool is_candidate(int contestant) {
+  return contestant < 0;
+}
 
 // One call of one contestant, with everything looked up.
 struct DeviceCall {
-  std::shared_ptr<const ReadyCall> ready;  // of the candidate
-  CudaBaseline* baseline = nullptr;        // or a baseline, and its product
+  CudaKernel* kernel = nullptr;  // of a candidate, and how it is to be called
+  std::shared_ptr<const ReadyCall> ready;
+  CudaBaseline* baseline = nullptr;  // or a baseline, and its product
   CudaGemm gemm;
 };
 
@@ -41,13 +45,18 @@ class DeviceContest {
   // done for this very arena. Fills the reply's prime_seconds and choices. With kOwnArena there is
   // no descriptor: the operands are memory of this process, filled with random numbers.
   [[nodiscard]] Done open(const OpenRequest& request, int arena_fd, Reply& reply);
-  // Loads the candidate and zeroes what it may expect to be zero.
-  [[nodiscard]] Done load(std::span<const std::byte> cubin);
+  // Loads the candidates, a cubin for each launch of open(), and zeroes what they may expect to be
+  // zero.
+  [[nodiscard]] Done load(std::span<const std::vector<std::byte>> cubins);
 
-  // A contestant's index (kCandidate, or of a baseline), or a failure that names those there are.
+  // A contestant's index (of a candidate, or of a baseline), or a failure that names those there
+  // are.
   [[nodiscard]] tl::expected<int, Failure> find(const std::string& name) const;
   [[nodiscard]] tl::expected<DeviceCall, Failure> call_for(int contestant, int set, float alpha,
                                                            float beta);
+  // Before calls of `contestant` that follow another's: what it may expect to be zero of the
+  // workspace, which its rivals write, too.
+  [[nodiscard]] Status take_turn(int contestant);
   [[nodiscard]] Status enqueue(const DeviceCall& call);
   // Waits for everything enqueued. `contestant` is who it was.
   [[nodiscard]] Done finish(int contestant);
@@ -79,8 +88,12 @@ class DeviceContest {
   [[nodiscard]] Done map_arena(const OpenRequest& request, int arena_fd);
   [[nodiscard]] Done make_arena(const OpenRequest& request);
   [[nodiscard]] Done prepare_baseline(const std::string& name, const std::string& algorithm);
-  [[nodiscard]] tl::expected<DeviceCall, Failure> candidate_call(const GemmShape& sizes, int set,
+  [[nodiscard]] tl::expected<DeviceCall, Failure> candidate_call(int contestant,
+                                                                 const GemmShape& sizes, int set,
                                                                  float alpha, float beta);
+  [[nodiscard]] Done load_all(std::span<const std::vector<std::byte>> cubins);
+  void unload();
+  [[nodiscard]] Status zero();  // the front of the workspace, enqueued
   [[nodiscard]] CudaOperands operands(int set, Owner owner) const;
   [[nodiscard]] CudaGemm gemm(int set, float alpha, float beta) const;
 
@@ -100,9 +113,9 @@ class DeviceContest {
   ArenaLayout layout_;
   std::int64_t workspace_ = 0, zeroed_ = 0;
   double vendor_search_ = 1;
-  std::vector<std::string> names_;  // of the session's baselines
-  std::optional<Launch> launch_;
-  std::optional<CudaKernel> kernel_;
+  std::vector<std::string> names_;   // of the session's baselines
+  std::vector<Launch> launches_;     // of the candidates
+  std::vector<CudaKernel> kernels_;  // loaded, none or as many
 };
 
 }  // namespace tilewright::runner

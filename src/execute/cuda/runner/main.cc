@@ -75,15 +75,15 @@ class Server {
 
  private:
   Done handle(const OpenRequest& request, Reply& reply) {
-    cubin_.clear();
-    const std::size_t expected = request.launch.empty() ? 1 : 2;
+    cubins_.clear();
+    const std::size_t expected = 1 + (request.launch.empty() ? 0 : 1) + request.rivals.size();
     if (fds_->size() != expected) {
       return failure("request", fmt::format("{} descriptors, not {}", fds_->size(), expected));
     }
-    if (expected == 2) {
-      auto cubin = read_all((*fds_)[1]);
+    for (std::size_t i = 1; i < expected; ++i) {
+      auto cubin = read_all((*fds_)[i]);
       if (!cubin) return tl::unexpected<Failure>(cubin.error());
-      cubin_ = std::move(*cubin);
+      cubins_.push_back(std::move(*cubin));
     }
     if (contest_ == nullptr) {
       const auto device = device_from_json(request.device);
@@ -99,7 +99,7 @@ class Server {
   }
   Done handle(const LoadRequest&, Reply&) {
     if (!open_) return closed();
-    return contest_->load(cubin_);
+    return contest_->load(cubins_);
   }
   Done handle(const CallRequest& request, Reply&) {
     if (!open_) return closed();
@@ -136,8 +136,8 @@ class Server {
   }
   static Done closed() { return failure("request", "no session is open"); }
 
-  const std::vector<int>* fds_ = nullptr;  // that came with the request
-  std::vector<std::byte> cubin_;
+  const std::vector<int>* fds_ = nullptr;       // that came with the request
+  std::vector<std::vector<std::byte>> cubins_;  // of the candidates
   std::unique_ptr<DeviceContest> contest_;
   bool open_ = false;
 };
