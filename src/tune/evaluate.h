@@ -91,9 +91,9 @@ class Workbench {
   [[nodiscard]] Status evaluate(const CompileResult& built, std::span<const EvaluationPlan> plans,
                                 const Take& take);
 
-  // Times candidates that have passed a screening, all in one session and in turn, which makes
-  // their times more alike, and four times as cheap, as one after the other. A trial for each, in
-  // their order; none where that cannot be done, and `remark` then says why if it was tried.
+  // Times candidates that have passed a screening, all in one session and in turn, so that all meet
+  // the same clocks and pay once for warming up. A trial for each, in their order; none where that
+  // cannot be done, and `remark` then says why if it was tried.
   [[nodiscard]] Result<std::vector<Trial>> contest(std::span<const CompileResult> built,
                                                    const EvaluationPlan& plan, std::string& remark);
 
