@@ -91,7 +91,7 @@ EvaluationPlan plan_of(const Problem& problem, const BenchMode& mode,
       return std::ranges::find(only, name) == only.end();
     });
   };
-  keep(plan.unpaired, step.rivals.only);
+  keep(plan.unpaired, step.wanted.only);
   if (mode.mode == Mode::server) {
     keep(plan.baselines, step.server_baselines);
     if (mode.gap_us > 0) set_gap(plan.measure, mode.gap_us);
@@ -109,7 +109,7 @@ Status bench_one(Shop& shop, const Problem& problem, const std::string& name,
                  const CompileResult& built, const Device& device, const BenchStep& step,
                  const Workbench::Take& take) {
   Result<std::unique_ptr<Workbench>> bench = Workbench::create(
-      problem, device, *shop.rig, shop.gate, step.modes.front().mode, step.seed, step.rivals);
+      problem, device, *shop.rig, shop.gate, step.modes.front().mode, step.seed, step.wanted);
   if (!bench) return tl::unexpected(bench.error());
   if (step.remark) {
     for (const std::string& remark : (*bench)->remarks()) step.remark(remark);

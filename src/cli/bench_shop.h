@@ -47,7 +47,7 @@ struct BenchStep {
   bool time = true;  // false: prove only
   Effort effort = Effort::normal;
   double precision = 0;  // MeasureOptions, but in mode server
-  Rivals rivals;
+  WantedBaselines wanted;
   std::vector<std::string> server_baselines;  // only these in mode server; empty: all
   Log remark = nullptr;                       // about baselines that are absent; may be empty
 };

@@ -17,7 +17,6 @@ namespace tilewright {
 namespace {
 
 using Clock = std::chrono::steady_clock;
-constexpr std::size_t kMaxDescriptors = 32;
 
 // Milliseconds for poll(): rounded up, so that it does not spin through the last one.
 int poll_timeout(std::optional<Clock::time_point> deadline) {

@@ -14,6 +14,7 @@
 
 namespace tilewright {
 
+inline constexpr std::size_t kMaxDescriptors = 32;  // with one line
 inline constexpr std::size_t kMaxLineBytes = std::size_t{16} << 20;
 
 // Owns one end of a socket.

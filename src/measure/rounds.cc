@@ -264,13 +264,11 @@ Timing conclude(const std::vector<Slot>& slots, const std::vector<Round>& rounds
                       fmt::format("{} of {} rounds rejected, the last because: {}",
                                   timing.rejected_rounds, rounds.size(), last_reason)};
   }
-  const auto ratios = [&](std::size_t slot) {
-    std::vector<double> values;
-    for (const Round& round : believed) values.push_back(round[slot].seconds / round[0].seconds);
-    return values;
+  const auto seconds = [&](std::size_t slot) {
+    return over_rounds(believed, slot, [](const BurstResult& b) { return b.seconds; });
   };
   const auto interval = [&](std::size_t slot) {
-    return bootstrap_median(ratios(slot), 0.95, 1000, options.seed + slot);
+    return paired_ratio(seconds(slot), seconds(0), options.seed + slot);
   };
   for (std::size_t i = 0; i < slots.size() && !believed.empty(); ++i) {
     if (!slots[i].self) continue;

@@ -68,6 +68,13 @@ Interval bootstrap_median(std::span<const double> ratios, double confidence, int
   return {quantile_of_sorted(medians, tail), median(ratios), quantile_of_sorted(medians, 1 - tail)};
 }
 
+Interval paired_ratio(std::span<const double> theirs, std::span<const double> ours,
+                      std::uint64_t seed) {
+  std::vector<double> ratios;
+  for (std::size_t i = 0; i < ours.size(); ++i) ratios.push_back(theirs[i] / ours[i]);
+  return bootstrap_median(ratios, 0.95, 1000, seed);
+}
+
 std::string_view name_of(Comparison c) {
   return kComparisonNames[static_cast<std::size_t>(c)];
 }

@@ -20,6 +20,10 @@ struct Interval {
 [[nodiscard]] Interval bootstrap_median(std::span<const double> ratios, double confidence = 0.95,
                                         int resamples = 1000, std::uint64_t seed = 1);
 
+// theirs / ours, paired by round: its median with the interval of 95 %, 1,000 draws.
+[[nodiscard]] Interval paired_ratio(std::span<const double> theirs, std::span<const double> ours,
+                                    std::uint64_t seed);
+
 enum class Comparison { faster, slower, same, ambiguous };
 [[nodiscard]] std::string_view name_of(Comparison c);
 // From the interval of the speed-up t_ref/t: faster if above 1 + noise, slower if below

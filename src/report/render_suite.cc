@@ -258,9 +258,9 @@ std::string prose(const SuiteReport& report, const Context& context, bool markdo
   }
   if (!total.empty()) {
     out +=
-        "Ratios are the fastest baseline's time over ours: above 1 we are faster. \">= 0.99\" "
-        "counts "
-        "those whose interval is 1 % to either side at most, or wholly above 1.\n\n";
+        "Ratios are the fastest baseline's time over ours: above 1 we are faster. "
+        "\">= 0.99\" counts those whose interval is 1 % to either side at most, or wholly above "
+        "1.\n\n";
     out += lay_out(total);
   }
   if (!each.empty()) out += "Against each alone:\n\n" + lay_out(each);

@@ -6,7 +6,6 @@
 #include "baseline/baseline.h"
 #include "generate/generate.h"
 #include "program/vocabulary.h"
-#include "tune/torch_column.h"
 
 #include <fmt/format.h>
 
@@ -18,7 +17,6 @@ namespace tilewright {
 namespace {
 
 constexpr const char* kPlainLoops = "reference";  // the baseline that needs no library
-constexpr double kSettleSeconds = 0.15;           // until clocks have fallen
 
 double seconds_since(std::chrono::steady_clock::time_point start) {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
@@ -31,102 +29,23 @@ std::int64_t unix_ms() {
       .count();
 }
 
-// t_theirs / t_ours, paired by round.
-Interval ratio_of(const Column& theirs, const Column& ours, std::uint64_t seed) {
-  std::vector<double> ratios;
-  for (std::size_t i = 0; i < ours.round_us.size(); ++i) {
-    ratios.push_back(theirs.round_us[i] / ours.round_us[i]);
-  }
-  return bootstrap_median(ratios, 0.95, 1000, seed);
-}
-
 void fail_trial(Trial& trial, const Finding& finding) {
   trial.outcome = finding.outcome;
   trial.rule = finding.rule;
   trial.detail = finding.detail;
 }
 
+BaselineTime row_of(const Column& column, const Interval& ratio) {
+  BaselineTime row;
+  row.time_us = column.median_us;
+  row.latency_us = column.latency_us;
+  row.ratio_low = ratio.low;
+  row.ratio = ratio.mid;
+  row.ratio_high = ratio.high;
+  return row;
+}
+
 }  // namespace
-
-std::optional<Effort> effort_from(std::string_view name) {
-  if (name == "normal") return Effort::normal;
-  if (name == "sweep") return Effort::sweep;
-  if (name == "scout") return Effort::scout;
-  return std::nullopt;
-}
-
-EvaluationPlan screening_plan(const Device& device, Mode mode, const std::string& reference,
-                              Effort effort) {
-  EvaluationPlan plan;
-  plan.stage = "screen";
-  plan.quick_proof = true;
-  plan.measure = options_for(device, mode);
-  plan.measure.rounds = 3;
-  plan.measure.burst_seconds = device.kind == DeviceKind::cuda ? 0.003 : 0.006;
-  if (is_hasty(effort)) plan.measure.burst_seconds /= 2;
-  plan.measure.self_pair = false;
-  plan.measure.min_calls = 1;
-  if (!reference.empty()) plan.baselines = {reference};
-  return plan;
-}
-
-bool meets_power_cap(const Problem& problem, const Device& device) {
-  constexpr double kLeastFlop = 1e10;
-  return device.kind == DeviceKind::cuda && problem.flop() >= kLeastFlop;
-}
-
-std::size_t contestants(const Problem& problem, const Device& device, Mode mode) {
-  return meets_power_cap(problem, device) && mode != Mode::server ? 8 : 0;
-}
-
-std::size_t finalists(Effort effort) {
-  return is_hasty(effort) ? 1 : 3;
-}
-
-EvaluationPlan contest_plan(const Device& device, Mode mode, const std::string& reference) {
-  EvaluationPlan plan;
-  plan.stage = "contest";
-  plan.measure = options_for(device, mode);
-  plan.measure.rounds = 4;
-  plan.measure.burst_seconds = 0.005;
-  plan.measure.warm_seconds = kSettleSeconds;
-  plan.measure.mirrored = true;
-  plan.measure.self_pair = false;
-  if (!reference.empty()) plan.baselines = {reference};
-  return plan;
-}
-
-EvaluationPlan final_plan(const Problem& problem, const Device& device, Mode mode,
-                          const std::vector<std::string>& baselines, Effort effort) {
-  const bool warm = meets_power_cap(problem, device) && mode != Mode::server;
-  EvaluationPlan plan;
-  plan.measure = options_for(device, mode);
-  if (device.kind == DeviceKind::cpu) {
-    plan.measure.rounds = 9;
-    plan.measure.burst_seconds = 0.008;
-  }
-  if (warm) plan.measure.warm_seconds = kSettleSeconds;
-  if (warm && mode != Mode::sustained) {
-    // While a round's checks run the card rests, and the bursts behind them are faster.
-    plan.measure.mirrored = true;
-    if (!is_hasty(effort)) plan.measure.burst_seconds /= 2;
-  }
-  if (is_hasty(effort)) {
-    plan.measure.rounds = 5;
-    plan.measure.burst_seconds /= 4;
-  }
-  if (effort == Effort::scout) {
-    plan.measure.rounds = 3;  // too few for a verdict, so noise need not be known
-    if (!warm) plan.measure.burst_seconds /= 2;
-    plan.measure.self_pair = false;
-  }
-  plan.baselines = baselines;
-  // Its process and its operands cost seconds, which a sweep has not; and its bursts are short.
-  if (device.kind == DeviceKind::cuda && effort == Effort::normal && mode != Mode::sustained) {
-    plan.unpaired = {kTorchColumn};
-  }
-  return plan;
-}
 
 Workbench::Workbench(const Problem& problem, const Device& device, Rig& rig, QuietGate& gate,
                      Mode mode, std::uint64_t seed)
@@ -140,9 +59,10 @@ Workbench::Workbench(const Problem& problem, const Device& device, Rig& rig, Qui
 
 Result<std::unique_ptr<Workbench>> Workbench::create(const Problem& problem, const Device& device,
                                                      Rig& rig, QuietGate& gate, Mode mode,
-                                                     std::uint64_t seed, const Rivals& rivals) {
+                                                     std::uint64_t seed,
+                                                     const WantedBaselines& wanted) {
   std::unique_ptr<Workbench> bench(new Workbench(problem, device, rig, gate, mode, seed));
-  if (Status status = bench->prepare(rivals); !status) return tl::unexpected(status.error());
+  if (Status status = bench->prepare(wanted); !status) return tl::unexpected(status.error());
   return bench;
 }
 
@@ -160,12 +80,12 @@ Result<Opened> Workbench::open_libraries(std::vector<std::string>& present) {
 }
 
 // Opens the operands, proves each baseline and takes a quick look at which one is fastest.
-Status Workbench::prepare(const Rivals& rivals) {
+Status Workbench::prepare(const WantedBaselines& wanted) {
   Result<std::unique_ptr<Stand>> stand = rig_.stand(problem_, mode_, seed_);
   if (!stand) return tl::unexpected(stand.error());
   stand_ = *std::move(stand);
-  stand_->recall(rivals.algorithms);
-  const std::vector<std::string>& only = rivals.only;
+  stand_->recall(wanted.algorithms);
+  const std::vector<std::string>& only = wanted.only;
   std::vector<std::string> present;
   for (const BaselineInfo& info : rig_.baselines(problem_)) {
     if (!only.empty() && std::ranges::find(only, info.name) == only.end()) continue;
@@ -194,8 +114,8 @@ Status Workbench::prepare(const Rivals& rivals) {
                                                     opened->finding.rule, opened->finding.detail));
   }
   for (std::size_t i = 0; i < present.size() && i < opened->algorithms.size(); ++i) {
-    const auto asked = rivals.algorithms.find(present[i]);
-    if (asked == rivals.algorithms.end() || asked->second == opened->algorithms[i]) continue;
+    const auto asked = wanted.algorithms.find(present[i]);
+    if (asked == wanted.algorithms.end() || asked->second == opened->algorithms[i]) continue;
     remarks_.push_back(fmt::format("{}: {}", present[i], opened->choices[i]));
   }
   Session& session = *opened->session;
@@ -379,13 +299,9 @@ Result<std::vector<Trial>> Workbench::contest(std::span<const CompileResult> bui
     trial.total_seconds = trial.timing_seconds;
     trial.unix_ms = unix_ms();
     for (const Column& column : theirs) {
-      const Interval ratio = ratio_of(column, ours, seed_);
-      BaselineTime& baseline = trial.baselines[column.name];
-      baseline.time_us = column.median_us;
-      baseline.ratio_low = ratio.low;
-      baseline.ratio = ratio.mid;
-      baseline.ratio_high = ratio.high;
-      baseline.headline = !beside_.contains(column.name);
+      BaselineTime row = row_of(column, paired_ratio(column.round_us, ours.round_us, seed_));
+      row.headline = !beside_.contains(column.name);
+      trial.baselines[column.name] = std::move(row);
     }
   }
   return trials;
@@ -443,17 +359,13 @@ void Workbench::time_candidate(const Opened& opened, const std::vector<std::stri
       trial.latency_us = column.latency_us;
       continue;
     }
-    BaselineTime& baseline = trial.baselines[column.name];
-    baseline.time_us = column.median_us;
-    baseline.latency_us = column.latency_us;
-    baseline.ratio_low = column.ratio.low;
-    baseline.ratio = column.ratio.mid;
-    baseline.ratio_high = column.ratio.high;
-    baseline.comparison = name_of(column.comparison);
-    baseline.headline = !beside_.contains(column.name);
+    BaselineTime row = row_of(column, column.ratio);
+    row.comparison = name_of(column.comparison);
+    row.headline = !beside_.contains(column.name);
     const auto at = static_cast<std::size_t>(std::ranges::find(names, column.name) - names.begin());
-    if (at < opened.choices.size()) baseline.choice = opened.choices[at];
-    if (at < opened.algorithms.size()) baseline.algorithm = opened.algorithms[at];
+    if (at < opened.choices.size()) row.choice = opened.choices[at];
+    if (at < opened.algorithms.size()) row.algorithm = opened.algorithms[at];
+    trial.baselines[column.name] = std::move(row);
   }
 }
 

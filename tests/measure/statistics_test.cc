@@ -97,6 +97,16 @@ TEST(Bootstrap, CoversTheTruth) {
   EXPECT_LT(covered, 995);
 }
 
+TEST(Bootstrap, APairedRatioIsThatOfTheRatios) {
+  const std::vector<double> theirs = {3, 4, 10, 1.5}, ours = {1, 2, 4, 1};
+  const std::vector<double> ratios = {3, 2, 2.5, 1.5};
+  const Interval paired = paired_ratio(theirs, ours, 7);
+  const Interval plain = bootstrap_median(ratios, 0.95, 1000, 7);
+  EXPECT_EQ(paired.mid, 2.25);
+  EXPECT_EQ(paired.low, plain.low);
+  EXPECT_EQ(paired.high, plain.high);
+}
+
 TEST(Compare, TheCasesOfTheTable) {
   const auto text = read_file(TILEWRIGHT_SOURCE_DIR "/tests/cases/comparisons.txt");
   ASSERT_TRUE(text);

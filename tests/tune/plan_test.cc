@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // How much is measured at which effort.
-#include "tune/evaluate.h"
+#include "tune/plan.h"
 
 #include <gtest/gtest.h>
 

@@ -30,6 +30,7 @@ constexpr RunnerName kRunner = {"tilewright-cuda-runner", "TILEWRIGHT_CUDA_RUNNE
 constexpr std::chrono::seconds kPrimeLimit{120};
 constexpr std::chrono::milliseconds kLeaveLimit{10000};    // to end by itself
 constexpr std::chrono::milliseconds kBurialLimit{120000};  // to be gone after SIGKILL
+static_assert(2 + kMostRivals <= kMaxDescriptors, "the arena, a candidate and its rivals");
 
 // A user's setting that would make every launch wait must not get into a measurement.
 std::vector<std::string> runner_environment() {
