@@ -200,7 +200,9 @@ TEST(Subprocess, CancelKills) {  // CASES C06
 TEST(Subprocess, APausedChildStandsStillAndItsClockToo) {
   const ScratchFolder folder;
   const auto file = folder.path() / "pid";
-  auto command = shell("echo $$ > pid.new; mv pid.new pid; sleep 0.2; echo done");
+  // Once there is a pid the shell starts nothing more: stopped between vfork and exec, a child
+  // would leave it in state D.
+  auto command = shell("echo $$ > pid.new; sleep 0.2 & mv pid.new pid; wait; echo done");
   command.directory = folder.path();
   command.limit = 1500ms;
   std::optional<std::chrono::steady_clock::time_point> since;
